@@ -140,9 +140,81 @@ def test_structures():
     leaf = tree_util.tree_structure(1)
     assert tree_util.treedef_is_leaf(leaf) and not tree_util.treedef_is_leaf(structure)
     assert tree_util.treedef_tuple([leaf, structure]) == tree_util.tree_structure((0, {"a": (1, 2)}))
-    assert tree_util.treedef_children(structure) == (tree_util.tree_structure((1, 2)),)
+    assert tree_util.treedef_children(structure) == [tree_util.tree_structure((1, 2))]
     assert tree_util.tree_unflatten(structure, [3, 4]) == {"a": (3, 4)}
     assert not tree_util.all_leaves([{"a": 1}]) and tree_util.all_leaves([1, "a"])
+
+
+def test_definitions_of_trees():
+    tree = {"a": (1, None), "b": [2, {"c": 3}]}
+    leaves, definition = tree_util.tree_flatten(tree)
+    assert repr(definition) == "PyTreeDef({'a': (*, None), 'b': [*, {'c': *}]})"
+    assert repr(tree_util.tree_structure(1)) == "PyTreeDef(*)"
+    assert (definition.num_leaves, definition.num_nodes) == (3, 8)
+    assert definition.unflatten(leaves) == tree
+    assert definition == tree_util.tree_structure(definition.unflatten([4, 5, 6]))
+    assert hash(definition) == hash(tree_util.tree_structure(tree))
+    assert [part.num_leaves for part in definition.children()] == [1, 2]
+    assert definition.flatten_up_to({"a": ([7], None), "b": [8, {"c": (9,)}]}) == [[7], 8, (9,)]
+    with pytest.raises(ArgumentError, match="does not begin as PyTreeDef"):
+        definition.flatten_up_to({"a": 1})
+    with pytest.raises(ArgumentError, match="has 3 leaves"):
+        definition.unflatten([1])
+    # It is no tree itself, and of the structures that paths and gradients give.
+    assert tree_util.tree_leaves(definition) == [definition]
+    assert isinstance(tree_util.tree_flatten_with_path(tree)[1], tree_util.PyTreeDef)
+
+
+@pytest.mark.parametrize("product", [jnp.matmul, jnp.dot, jnp.inner, jnp.vdot, jnp.tensordot, "einsum"])
+def test_products_have_dtypes_of_their_own(product):
+    """Sums are made in the wider dtype: of 300 products of small integers, 8 bits are too few."""
+    a = np.full(300, 3, np.int8)
+    call = product
+    if product is jnp.tensordot:
+        call = lambda *args, **kw: jnp.tensordot(*args, axes=1, **kw)
+    if product == "einsum":
+        call = lambda *args, **kw: jnp.einsum("i,i->", *args, **kw)
+    wide = call(a, a, precision="highest", preferred_element_type=np.int32)
+    assert wide.dtype == np.int32 and int(wide) == 2700
+    assert call(a, a, precision=jax.lax.Precision.HIGHEST).dtype == np.int8
+    assert call(2.0 * a, a, preferred_element_type="float32").dtype == np.float32
+
+
+@pytest.mark.parametrize("modes", [["fwd"], ["rev"], ["fwd", "rev"]])
+def test_derivatives_are_checked(modes):
+    check = jax.test_util.check_grads
+    tree = {"w": np.array([[0.5, -1.0], [2.0, 0.1]]), "n": 3, "z": np.array([1 + 2j])}
+    check(lambda t: (jnp.sin(t["w"]) @ t["w"], jnp.abs(t["z"]) ** 2 * t["n"]), (tree,), 2, modes=modes)
+    check(lambda x: jnp.exp(x), (np.float32(0.3),), 2, modes)
+
+    @jax.custom_jvp
+    def wrong(x):
+        return jnp.sin(x)
+
+    wrong.defjvp(lambda x, t: (wrong(*x), 1.1 * jnp.cos(x[0]) * t[0]))
+    with pytest.raises(AssertionError, match="against differences"):
+        check(wrong, (0.5,), 1, modes)
+    nearly = lambda x: jnp.where(x > 0, wrong(x) + 0.0, x) - 0.1 * jax.lax.stop_gradient(jnp.sin(x))
+    with pytest.raises(AssertionError):
+        check(nearly, (0.5,), 1, modes)
+    with pytest.raises(ArgumentError, match="'fwd' and 'rev', not 'both'"):
+        check(jnp.sin, (0.5,), 1, ["both"])
+
+
+def test_names_that_change_nothing_here():
+    doubled = jax.jit(lambda x, n: x * n, static_argnums=1, inline=True, keep_unused=True)
+    assert float(doubled(2.0, 3)) == 6
+    assert float(jax.jit(inline=True)(jnp.sin)(0.0)) == 0
+    with jax.enable_x64():
+        assert jax.dtypes.canonicalize_dtype("float64") == np.float64
+    with pytest.raises(ArgumentError, match="float64 is there always"), jax.enable_x64(False):
+        pass
+    assert jax.typeof(np.ones((2, 3), "float32")) == jax.ShapeDtypeStruct((2, 3), "float32")
+    assert jax.dtypes.result_type(np.float32, np.float64) == np.float64
+    assert jax.dtypes.issubdtype(np.float32, np.floating)
+    assert isinstance(jax.devices()[0], jax.Device)
+    assert float(jax.lax.cond(True, lambda x: x + 1, lambda x: x, operand=1.0)) == 2
+    assert jax.lax.cond(False, lambda _: 1, lambda _: 2, operand=None) == 2
 
 
 def test_the_module_stands_for_jax():

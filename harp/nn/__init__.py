@@ -16,8 +16,9 @@ _NAMES = Names(
         "harp.nn.activations": "celu elu gelu glu hard_sigmoid hard_silu hard_swish=hard_silu hard_tanh identity "
         "leaky_relu log1mexp log_sigmoid logmeanexp mish one_hot relu6 selu silu soft_sign sparse_plus sparse_sigmoid "
         "squareplus standardize swish=silu",
-        "harp.numpy.activation": "log_softmax logsumexp relu sigmoid softmax softplus",
+        "harp.numpy.activation": "log_softmax relu sigmoid softmax softplus",
         "harp.numpy.elementwise": "tanh",
+        "harp.scipy.special.entropy": "logsumexp",
     }
 )
 __getattr__, __dir__, __all__ = namespace(globals(), _NAMES)

@@ -28,13 +28,13 @@ from harp.nn.activations import (
 )
 from harp.numpy.activation import (
     log_softmax as log_softmax,
-    logsumexp as logsumexp,
     relu as relu,
     sigmoid as sigmoid,
     softmax as softmax,
     softplus as softplus,
 )
 from harp.numpy.elementwise import tanh as tanh
+from harp.scipy.special.entropy import logsumexp as logsumexp
 
 hard_swish = _hard_swish
 swish = _swish

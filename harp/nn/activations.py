@@ -212,16 +212,17 @@ def log1mexp(x: object) -> Array:
     return where(small, log(negative(expm1(negative(of_small)))), log1p(negative(exp(negative(of_large)))))
 
 
-def logmeanexp(x: object, axis: Any = None, keepdims: bool = False) -> Array:
-    """The logarithm of the mean of exp(x) over axes, without overflow.
+def logmeanexp(x: object, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Array:
+    """The logarithm of the mean of exp(x) over axes, without overflow; with `where`, of those elements for which it is
+    true.
 
     >>> import harp.numpy as hnp
     >>> logmeanexp(hnp.asarray([1000.0, 1000.0]))
     Array(1000.)
     """
     array = _floats(x)
-    count = sum_of(ones_like(array), axis=axis, keepdims=keepdims)
-    return subtract(logsumexp(array, axis=axis, keepdims=keepdims), log(count))
+    count = sum_of(ones_like(array), axis=axis, keepdims=keepdims, where=where)
+    return subtract(logsumexp(array, axis, keepdims, where=where), log(count))
 
 
 def glu(x: object, axis: int = -1) -> Array:

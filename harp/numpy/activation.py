@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harp.numpy.elementwise import exp, float_map, log
+from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import in_dtype, sum
 from harp.trace.array.arithmetic import NUMBERS, divide, multiply, require, subtract, zero_of
 from harp.trace.array.array import Array, marked, node_of
@@ -110,34 +111,50 @@ def _as_float(x: object) -> tuple[Array, DType]:
     return (array if array.kind is inner else marked(map_(lambda e: e, array, to=inner), array.weak)), dtype
 
 
-def softmax(x: object, axis: object = -1) -> Array:
-    """exp(x) / sum(exp(x)) over axes, without overflow; a row of -inf gives NaN.
+def _counted(array: Array, where: object) -> Array:
+    """The elements that count; -inf for others, whose exponential is 0."""
+    return array if where is None else choose(where, array, -math.inf)
+
+
+def _of_counted(result: Array, where: object, other: float) -> Array:
+    """The result, and for elements that do not count another one."""
+    return result if where is None else choose(where, result, other)
+
+
+def softmax(x: object, axis: object = -1, where: object = None) -> Array:
+    """exp(x) / sum(exp(x)) over axes, without overflow; a row of -inf gives NaN. With `where`, of those elements for
+    which it is true; 0 for the others.
 
     >>> import harp.numpy as hnp
     >>> hnp.softmax(hnp.asarray([1000.0, 1000.0]))
     Array([0.5, 0.5])
     """
     array, dtype = _as_float(x)
+    array = _counted(array, where)
     axes = normalize_axes(axis, array.ndim)
     powers = exp(subtract(array, _shift(array, axes)))
-    return in_dtype(divide(powers, sum(powers, axes, keepdims=True)), dtype)
+    return _of_counted(in_dtype(divide(powers, sum(powers, axes, keepdims=True)), dtype), where, 0.0)
 
 
-def log_softmax(x: object, axis: object = -1) -> Array:
-    """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN.
+def log_softmax(x: object, axis: object = -1, where: object = None) -> Array:
+    """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN. With `where`, of those elements
+    for which it is true; -inf for the others.
 
     >>> import harp.numpy as hnp
     >>> hnp.log_softmax(hnp.asarray([0.0, 1000.0]))
     Array([-1000.,     0.])
     """
     array, dtype = _as_float(x)
+    array = _counted(array, where)
     axes = normalize_axes(axis, array.ndim)
     shifted = subtract(array, _shift(array, axes))
-    return in_dtype(subtract(shifted, log(sum(exp(shifted), axes, keepdims=True))), dtype)
+    total = log(sum(exp(shifted), axes, keepdims=True))
+    return _of_counted(in_dtype(subtract(shifted, total), dtype), where, -math.inf)
 
 
-def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
-    """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. Raises ShapeError over no elements.
+def logsumexp(x: object, axis: object = None, keepdims: bool = False, *, where: object = None) -> Array:
+    """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. With `where`, of those elements for which it is
+    true. Raises ShapeError over no elements.
 
     Where the largest elements are infinite, they share the derivative, as in their maximum.
 
@@ -146,6 +163,7 @@ def logsumexp(x: object, axis: object = None, keepdims: bool = False) -> Array:
     Array(1000.69314718)
     """
     array, dtype = _as_float(x)
+    array = _counted(array, where)
     axes = normalize_axes(axis, array.ndim)
     require_elements("logsumexp", array, axes)
     largest = map_(lambda m: apply(Op.STOP, m), fold(lambda e: e, array, Reduce.MAX, axes, True))

@@ -42,6 +42,8 @@ FORMULAS = {
     "soft_sign": lambda x: x / (np.abs(x) + 1),
     "softmax": special.softmax,
     "softplus": lambda x: np.logaddexp(0, x),
+    "sparse_plus": lambda x: np.where(x <= -1, 0, np.where(x < 1, (x + 1) ** 2 / 4, x)),
+    "sparse_sigmoid": lambda x: np.clip((x + 1) / 2, 0, 1),
     "squareplus": lambda x: (x + np.sqrt(x**2 + 4)) / 2,
     "swish": lambda x: x * sigmoid(x),
     "tanh": np.tanh,
@@ -78,6 +80,51 @@ def test_parameters():
     centred = rows - rows.mean(0)
     np.testing.assert_allclose(nn.standardize(rows, axis=0), centred / np.sqrt((centred**2).mean(0) + 1e-5))
     np.testing.assert_allclose(nn.standardize(rows, mean=1.0, variance=4.0, epsilon=0.0), (rows - 1) / 2)
+
+
+def test_exponentials_of_some_elements():
+    """What does not count changes neither values nor derivatives, whatever it is; a row of which nothing counts."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 6)) * 100
+    counts = rng.random((4, 6)) < 0.5
+    counts[0] = False
+    counts[1] = True
+    masked = np.where(counts, x, np.nan)
+    with np.errstate(all="ignore"):
+        total = special.logsumexp(np.where(counts, x, -np.inf), axis=1)
+        shares = np.where(counts, np.exp(x - total[:, None]), 0)
+
+    @harp.jit
+    def all_of(x):
+        one, other = nn.softmax(x, where=counts), nn.log_softmax(x, -1, counts)
+        slope = harp.grad(lambda x: (nn.softmax(x, where=counts)[1:] * hnp.arange(6)).sum())(x)
+        means = nn.logmeanexp(x[1:], axis=1, where=counts[1:])
+        return one, other, slope, means, nn.logsumexp(x, 1, where=counts)
+
+    for given in (x, masked):
+        softmax, log_softmax, slope, means, logsumexp = all_of(given)
+        np.testing.assert_allclose(softmax, shares, rtol=1e-10)
+        np.testing.assert_allclose(
+            log_softmax[1:], np.where(counts, x - total[:, None], -np.inf)[1:], rtol=1e-10, atol=1e-13
+        )
+        assert np.all(np.asarray(log_softmax)[0] == -np.inf)
+        np.testing.assert_allclose(logsumexp, total, rtol=1e-12)
+        np.testing.assert_allclose(means, total[1:] - np.log(counts[1:].sum(1)), rtol=1e-12)
+        weighted = shares * (np.arange(6) - (shares * np.arange(6)).sum(1, keepdims=True))
+        np.testing.assert_allclose(slope[1:], weighted[1:], rtol=1e-8, atol=1e-12)
+    assert all_of.compilations == 1
+    signed = nn.logsumexp(x[1], b=np.array([1, -2, 3, 1, 1, 1]), where=np.arange(6) < 2, return_sign=True)
+    expected = special.logsumexp(x[1, :2], b=[1, -2], return_sign=True)
+    np.testing.assert_allclose(np.array(signed), np.array(expected), rtol=1e-12)
+
+
+def test_logarithms_of_one_minus_exponentials():
+    x = np.array([1e-300, 1e-10, 0.1, math.log(2), 1.0, 40.0, 800.0, np.inf, 0.0, -1.0])
+    with np.errstate(all="ignore"):
+        expected = np.where(x < 0.5, np.log(-np.expm1(-x)), np.log1p(-np.exp(-x)))
+    np.testing.assert_allclose(nn.log1mexp(x), expected, rtol=1e-14)
+    slopes = harp.vmap(harp.grad(nn.log1mexp))(x[1:7])
+    np.testing.assert_allclose(slopes, 1 / np.expm1(x[1:7]), rtol=1e-13, atol=1e-300)
 
 
 def test_large_numbers_have_gradients():

@@ -6,7 +6,8 @@ import math
 from functools import partial
 
 from harp.numpy import activation
-from harp.numpy.elementwise import abs, exp, float_map, isfinite, isnan, log, multiply, not_equal, sign, subtract, where
+from harp.numpy.elementwise import abs, exp, float_map, isfinite, isnan, log, multiply, not_equal, sign, subtract
+from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import max, sum
 from harp.scipy.special.formulas import log1p_ratio, mapped, number
 from harp.trace.array.array import Array
@@ -113,21 +114,29 @@ def log_softmax(x: object, axis: object = None) -> Array:
 
 
 def logsumexp(
-    a: object, axis: object = None, b: object = None, keepdims: bool = False, return_sign: bool = False
+    a: object,
+    axis: object = None,
+    b: object = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    *,
+    where: object = None,
 ) -> Array | tuple[Array, Array]:
     """log(sum(b * exp(a))) over axes, without overflow; of a negative sum NaN, or with `return_sign` the logarithm of
-    its magnitude, and its sign. Elements for which b is 0 do not count.
+    its magnitude, and its sign. Elements for which b is 0, or `where` is not true, do not count.
 
     >>> import harp.numpy as hnp
     >>> logsumexp(hnp.asarray([1000.0, 1000.0]), b=hnp.asarray([1.0, -0.5]))
     Array(999.30685282)
     """
     if b is None:
-        result = activation.logsumexp(a, axis, keepdims)
-        return (result, where(isnan(result), result, sign(exp(result)))) if return_sign else result
-    powers = where(not_equal(b, 0), a, -math.inf)
+        result = activation.logsumexp(a, axis, keepdims, where=where)
+        return (result, choose(isnan(result), result, sign(exp(result)))) if return_sign else result
+    if where is not None:
+        b = choose(where, b, 0)
+    powers = choose(not_equal(b, 0), a, -math.inf)
     largest = stop_gradient(max(powers, axis, keepdims=True))
-    largest = where(isfinite(largest), largest, 0.0)
+    largest = choose(isfinite(largest), largest, 0.0)
     total = sum(multiply(b, exp(subtract(powers, largest))), axis, keepdims=keepdims)
     logarithm = log(abs(total) if return_sign else total) + (largest if keepdims else sum(largest, axis))
     return (logarithm, sign(total)) if return_sign else logarithm
