@@ -51,6 +51,10 @@ class ArgumentError(HarpError, TypeError):
     """An argument is not an array, a number, or a tree of these."""
 
 
+class TreeError(ArgumentError, ValueError):
+    """A tree has another structure than the one that it is to have."""
+
+
 class SignatureError(HarpError, TypeError):
     """An argument does not fit the declared signature (rank, dtype, or a size that was declared constant)."""
 

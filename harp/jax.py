@@ -322,6 +322,8 @@ class Tracer(metaclass=_OfTraced):
 
 
 core = SimpleNamespace(Tracer=Tracer)
+
+
 dtypes = SimpleNamespace(
     bfloat16=numpy.bfloat16,
     canonicalize_dtype=lambda dtype: as_dtype(dtype).numpy,
@@ -330,6 +332,7 @@ dtypes = SimpleNamespace(
     iinfo=numpy.iinfo,
     isdtype=numpy.isdtype,
     issubdtype=numpy.issubdtype,
+    prng_key=np.flexible,  # of keys that are no integers, which harp does not have
     result_type=numpy.result_type,
 )
 typing = SimpleNamespace(ArrayLike=object, DTypeLike=DTypeLike)

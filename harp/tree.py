@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from harp.errors import ArgumentError
+from harp.errors import ArgumentError, TreeError
 from harp.trace.interning import identity
 from harp.trace.source_locations import plural, where
 from harp.trace.trees import (
@@ -93,14 +93,14 @@ class PyTreeDef(tuple[object, ...]):
         return [PyTreeDef(part) for part in children(self)]
 
     def unflatten(self, leaves: Iterable[object]) -> Any:
-        """The tree with these leaves. Raises ArgumentError for another number of them."""
+        """The tree with these leaves. Raises TreeError for another number of them."""
         return unflatten(self, leaves)
 
     def flatten_up_to(self, tree: object) -> list[Any]:
-        """What stands in a tree where this one has its leaves. Raises ArgumentError for another tree."""
+        """What stands in a tree where this one has its leaves. Raises TreeError for another tree."""
         found = flatten_up_to(self, tree)
         if found is None:
-            raise ArgumentError(f"a tree {spec_text(structure(tree))} does not begin as {self!r}{where()}")
+            raise TreeError(f"a tree {spec_text(structure(tree))} does not begin as {self!r}{where()}")
         return found
 
 
@@ -177,7 +177,7 @@ def _plain(key: Key) -> object:
 
 
 def unflatten(treedef: TreeSpec, leaves: Iterable[object]) -> Any:
-    """The tree of this structure with these leaves. Raises ArgumentError for another number of leaves.
+    """The tree of this structure with these leaves. Raises TreeError for another number of leaves.
 
     >>> values, spec = flatten({"a": (1, 2)})
     >>> unflatten(spec, [10, 20])
@@ -189,7 +189,7 @@ def unflatten(treedef: TreeSpec, leaves: Iterable[object]) -> Any:
         )
     given, count = list(leaves), count_leaves(treedef)
     if len(given) != count:
-        raise ArgumentError(
+        raise TreeError(
             f"a tree {spec_text(treedef)} has {plural(count, 'leaves')}, but unflatten is given {len(given)}{where()}"
         )
     return unflatten_tree(treedef, given)
@@ -219,7 +219,7 @@ class _Static:
 
 def map(function: Callable[..., object], tree: object, *rest: object, is_leaf: _IsLeaf = None) -> Any:
     """The tree of what the function makes of each leaf; of several trees, of what stands at its place:
-    they have the same structure, or more below it. Raises ArgumentError where structures differ.
+    they have the same structure, or more below it. Raises TreeError where structures differ.
 
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
     {'a': 11, 'b': (22,)}
@@ -247,9 +247,7 @@ def _columns(first: Sequence[object], spec: TreeSpec, rest: Sequence[object]) ->
     for other in rest:
         values = flatten_up_to(spec, other)
         if values is None:
-            raise ArgumentError(
-                f"a tree is {spec_text(structure(other))}, but the first one is {spec_text(spec)}{where()}"
-            )
+            raise TreeError(f"a tree is {spec_text(structure(other))}, but the first one is {spec_text(spec)}{where()}")
         columns.append(values)
     return [*zip(*columns, strict=True)]
 
@@ -282,7 +280,7 @@ def all(tree: object, *, is_leaf: _IsLeaf = None) -> bool:
 
 def transpose(outer_treedef: TreeSpec, inner_treedef: TreeSpec | None, pytree_to_transpose: object) -> Any:
     """A tree of trees the other way round: the tree has a tree of the inner structure at each leaf of the outer one.
-    If that is None it is the structure of the first of these. Raises ArgumentError for a tree that is another one.
+    If that is None it is the structure of the first of these. Raises TreeError for a tree that is another one.
 
     >>> transpose(structure([0, 0]), structure({"a": 0, "b": 0}), [{"a": 1, "b": 2}, {"a": 3, "b": 4}])
     {'a': [1, 3], 'b': [2, 4]}
@@ -294,7 +292,7 @@ def transpose(outer_treedef: TreeSpec, inner_treedef: TreeSpec | None, pytree_to
     rows = None if parts is None or inner is None else [flatten_up_to(inner, part) for part in parts]
     if rows is None or inner is None or None in rows:
         below = "" if inner is None else f" of trees {spec_text(inner)}"
-        raise ArgumentError(
+        raise TreeError(
             f"transpose is given a tree {spec_text(structure(tree))}, but said to be a tree {spec_text(outer)}{below}"
             f"{where()}"
         )
@@ -304,7 +302,7 @@ def transpose(outer_treedef: TreeSpec, inner_treedef: TreeSpec | None, pytree_to
 
 def broadcast(prefix: object, tree: object, is_leaf: _IsLeaf = None) -> Any:
     """A tree of the structure of `tree`, in which a leaf of `prefix`, its start, stands at all leaves below it.
-    Raises ArgumentError if it is not the start of it.
+    Raises TreeError if it is not the start of it.
 
     >>> broadcast({"a": 1, "b": 2}, {"a": (0, 0), "b": 0})
     {'a': (1, 1), 'b': 2}
@@ -313,7 +311,7 @@ def broadcast(prefix: object, tree: object, is_leaf: _IsLeaf = None) -> Any:
     spec = structure(tree)
     found = spread(start, values, spec)
     if found is None:
-        raise ArgumentError(f"a tree {spec_text(start)} is not the start of a tree {spec_text(spec)}{where()}")
+        raise TreeError(f"a tree {spec_text(start)} is not the start of a tree {spec_text(spec)}{where()}")
     return unflatten_tree(spec, found)
 
 

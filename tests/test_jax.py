@@ -293,3 +293,19 @@ def test_port(tmp_path, capsys):
     assert port.main([str(tmp_path / "b.py")]) == 2
     command = [sys.executable, "-m", "harp", "port", str(tmp_path / "c.py")]
     assert "jax.lax.conv" in subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def test_arrays_like_signatures():
+    like = jax.ShapeDtypeStruct((2, 3), "float32")
+    for made, value in ((jnp.zeros_like(like), 0), (jnp.ones_like(like), 1), (jnp.full_like(like, 7), 7)):
+        assert made.dtype == np.float32 and np.array_equal(made, np.full((2, 3), value))
+    assert jnp.zeros_like(like, dtype=int).dtype == np.int64
+    assert jnp.zeros_like(like, shape=(4,)).shape == (4,)
+    assert like.sharding is None and jax.typeof(1.0).sharding is None
+    assert not jnp.issubdtype(jax.random.key(0).dtype, jax.dtypes.prng_key)
+
+
+def test_trees_that_differ_are_wrong_values():
+    """As in JAX a ValueError."""
+    with pytest.raises(ValueError, match="but the first one is"):
+        jax.tree.map(jnp.add, {"a": 1}, {"b": 1})

@@ -28,7 +28,7 @@ from harp.trace.array.primitives import (
 from harp.trace.graph.node import MapReduce
 from harp.trace.index.division import ceildiv, relu
 from harp.trace.index.polynomial import ZERO, Index, loop
-from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, NDArray, as_dtype, f64
+from harp.trace.scalar.dtypes import ArraySignature, DType, DTypeLike, Kind, NDArray, as_dtype, f64
 from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.scalar.expr import less_equal as _less_equal
 from harp.trace.scalar.ops import Op
@@ -210,12 +210,15 @@ def empty(shape: object, dtype: DTypeLike | None = None, *, device: object = Non
 def full_like(
     x: object, fill_value: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None
 ) -> Array:
-    """An array of the shape and the dtype of `x`, unless others are given, that repeats a value.
+    """An array of the shape and the dtype of `x`, an array or a signature, unless others are given, that repeats a
+    value.
 
     >>> import harp.numpy as hnp
     >>> hnp.full_like(hnp.asarray([1.0, 2.0]), 7)
     Array([7., 7.])
     """
+    if isinstance(x, ArraySignature):
+        return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype, device=device)
     array = as_array(x)
     return full(array.shape if shape is None else shape, fill_value, dtype or array.kind, device=device)
 

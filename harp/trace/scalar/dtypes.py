@@ -152,6 +152,11 @@ class ArraySignature(NamedTuple):
     dtype: DType
     shape: tuple[Dim, ...]
 
+    @property
+    def sharding(self) -> None:
+        """JAX's name for the devices that share an array: it lies on one."""
+        return None
+
     def __repr__(self) -> str:
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
