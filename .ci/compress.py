@@ -1,16 +1,20 @@
-"""Makes a wheel smaller: the files of the C library become one, without comments, which `toolchain/library.py` reads:
-they are small and alike. All files are compressed as well as deflate can. Some 9 % fewer bytes to download.
+"""Makes a wheel smaller: the files of the C library become one, which `toolchain/library.py` reads, for they are small
+and alike; C and Python have no comments; and all files are compressed as well as deflate can. Some 12 % fewer bytes to
+download.
 
 python .ci/compress.py dist/*.whl
 """
 
 from __future__ import annotations
 
+import ast
 import base64
 import hashlib
+import io
 import pathlib
 import re
 import sys
+import tokenize
 import zipfile
 
 import zopfli.zlib
@@ -33,48 +37,68 @@ class Compressor:
 # A file of the library, and where all of them go.
 LIBRARY = re.compile(r"harp/backends/(\w+/library/.+\.[ch])")
 BUNDLE = "harp/backends/library.txt"
-# A string or a character, which stays, or a comment.
+# A string or a character of C, which stays, or a comment.
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
 
-def without_comments(text: bytes) -> bytes:
-    """The C without comments, whose lines keep their numbers."""
+def c_without_comments(text: bytes) -> bytes:
+    """C without comments, whose lines keep their numbers."""
     return COMMENT.sub(lambda found: found[1] or "\n" * found[0].count("\n"), text.decode()).encode()
 
 
-def bundled(files: dict[str, bytes]) -> dict[str, bytes]:
-    """The files of a wheel, with those of the C library in one: each behind a form feed and a line with its name."""
+def python_without_comments(text: bytes) -> bytes:
+    """Python without comments, whose lines keep their numbers."""
+    lines = text.decode().splitlines()
+    for token in tokenize.tokenize(io.BytesIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1][:column].rstrip()
+    short = "".join(f"{line}\n" for line in lines)
+    assert ast.dump(ast.parse(short)) == ast.dump(ast.parse(text))
+    return short.encode()
+
+
+def smaller(files: dict[str, bytes]) -> dict[str, bytes]:
+    """The files of a wheel without comments, and those of the C library in one: each behind a form feed and a line with
+    its name."""
     library = {
-        found[1]: without_comments(files.pop(name)) for name in sorted(files) if (found := LIBRARY.fullmatch(name))
+        found[1]: c_without_comments(files.pop(name)) for name in sorted(files) if (found := LIBRARY.fullmatch(name))
     }
     assert library and not any(b"\f" in content for content in library.values())
     # Those of the same kind side by side: their texts are alike.
     names = sorted(library, key=lambda name: name.rpartition("/")[2])
     files[BUNDLE] = b"".join(b"\f%s\n%s" % (name.encode(), library[name]) for name in names)
+    for name in files:
+        if name.endswith(".py"):
+            files[name] = python_without_comments(files[name])
     (record,) = (name for name in files if name.endswith(".dist-info/RECORD"))
-    digest = base64.urlsafe_b64encode(hashlib.sha256(files[BUNDLE]).digest()).rstrip(b"=").decode()
-    lines = [f"{BUNDLE},sha256={digest},{len(files[BUNDLE])}"]
-    lines += [line for line in files[record].decode().splitlines() if line.partition(",")[0] in files]
-    files[record] = "".join(f"{line}\n" for line in lines).encode()
+    files[record] = "".join(f"{_recorded(name, files[name])}\n" for name in files if name != record).encode()
+    files[record] += f"{record},,\n".encode()
     return files
+
+
+def _recorded(name: str, content: bytes) -> str:
+    """The line of a file in the wheel's list."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
+    return f"{name},sha256={digest},{len(content)}"
 
 
 def compress(path: pathlib.Path) -> None:
     """Write the wheel again in its place."""
     with zipfile.ZipFile(path) as old:
         infos = {info.filename: info for info in old.infolist()}
-        files = bundled({name: old.read(name) for name in infos})
-    smaller = path.with_suffix(".smaller")
-    with zipfile.ZipFile(smaller, "w", zipfile.ZIP_DEFLATED) as new:
+        files = smaller({name: old.read(name) for name in infos})
+    written = path.with_suffix(".smaller")
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as new:
         for name, content in files.items():
             info = zipfile.ZipInfo(name, next(iter(infos.values())).date_time)
             info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             with new.open(info, "w") as entry:
                 entry._compressor = Compressor()
                 entry.write(content)
-    with zipfile.ZipFile(smaller) as new:
+    with zipfile.ZipFile(written) as new:
         assert all(new.read(name) == content for name, content in files.items())
-    smaller.replace(path)
+    written.replace(path)
 
 
 if __name__ == "__main__":

@@ -58,6 +58,7 @@ __all__ = [
     "Device",
     "ShapeDtypeStruct",
     "block_until_ready",
+    "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
     "config",
@@ -115,15 +116,18 @@ jacobian, local_devices, remat = jacrev, devices, checkpoint
 Device = str
 
 
-def jit(
-    fun: Callable[..., Any] | None = None, *, inline: bool = False, keep_unused: bool = False, **options: Any
-) -> Any:
-    """`harp.jit`, where `inline` and `keep_unused` change nothing; a decorator.
+# Options of JAX's jit that say how, and not what, it compiles.
+_IDLE = frozenset({"inline", "keep_unused"})
+
+
+def jit(fun: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """`harp.jit`, where `inline` and `keep_unused` change nothing, and None is no option; a decorator.
 
     >>> jit(lambda x: x + 1, inline=True)(1.0)
     Array(2.)
     """
-    return jit_of(**options) if fun is None else jit_of(fun, **options)
+    chosen = {name: option for name, option in options.items() if option is not None and name not in _IDLE}
+    return jit_of(**chosen) if fun is None else jit_of(fun, **chosen)
 
 
 def ShapeDtypeStruct(shape: Any, dtype: DTypeLike) -> ArraySignature:
@@ -303,6 +307,12 @@ _INSTEAD = {
     "jax_disable_jit": "call the function without jit",
 }
 config = _Config()
+
+
+@contextmanager
+def checking_leaks() -> Iterator[None]:
+    """Changes nothing, for an array of a function being traced that is used outside of it is an error always."""
+    yield
 
 
 @contextmanager
