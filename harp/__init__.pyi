@@ -10,6 +10,7 @@ from harp import (
     ops as ops,
     random as random,
     scipy as scipy,
+    test_util as test_util,
     tree as tree,
     tree_util as tree_util,
 )

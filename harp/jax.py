@@ -36,11 +36,12 @@ import harp.tree_util as tree_util
 from harp.backends.devices import device_put, devices
 from harp.errors import ArgumentError
 from harp.foreign.callback import pure_callback
-from harp.numpy.creation import zeros
+from harp.numpy.creation import result_type, zeros
 from harp.numpy.missing import no_such_name
+from harp.numpy.types import finfo, iinfo, isdtype, issubdtype
 from harp.trace.array.array import Array
 from harp.trace.graph.graph import Graph
-from harp.trace.scalar.dtypes import ArraySignature, DTypeLike, as_dtype
+from harp.trace.scalar.dtypes import ArraySignature, DTypeLike, as_dtype, bf16
 from harp.trace.source_locations import where
 from harp.trace.tracer import trace
 from harp.trace.trees import map_leaves
@@ -335,15 +336,15 @@ core = SimpleNamespace(Tracer=Tracer)
 
 
 dtypes = SimpleNamespace(
-    bfloat16=numpy.bfloat16,
+    bfloat16=bf16,
     canonicalize_dtype=lambda dtype: as_dtype(dtype).numpy,
-    finfo=numpy.finfo,
+    finfo=finfo,
     float0=np.dtype([("float0", np.void, 0)]),
-    iinfo=numpy.iinfo,
-    isdtype=numpy.isdtype,
-    issubdtype=numpy.issubdtype,
+    iinfo=iinfo,
+    isdtype=isdtype,
+    issubdtype=issubdtype,
     prng_key=np.flexible,  # of keys that are no integers, which harp does not have
-    result_type=numpy.result_type,
+    result_type=result_type,
 )
 typing = SimpleNamespace(ArrayLike=object, DTypeLike=DTypeLike)
 

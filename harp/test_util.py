@@ -65,18 +65,19 @@ def check_grads(
         results = flatten(f(*unflatten(treedef, now)))[0]
         return [leaf for leaf in results if np.dtype(leaf.dtype).kind in "fc"]  # type: ignore[attr-defined]
 
-    _check(of_numbers, [np.asarray(leaves[k]) for k in places], order, modes, _Limits(eps, atol, rtol))
+    at, limits = [np.asarray(leaves[k]) for k in places], _Limits(eps, atol, rtol)
+    functions = [of_numbers]
+    for _ in range(order):
+        functions = [derivative for function in functions for derivative in _checked(function, at, modes, limits)]
 
 
-def _check(function: _Function, at: list[Any], order: int, modes: Sequence[str], limits: _Limits) -> None:
+def _checked(function: _Function, at: list[Any], modes: Sequence[str], limits: _Limits) -> list[_Function]:
+    """The derivatives of a function, one for each mode, compared with its differences."""
     random = np.random.default_rng(0)
     along, toward = _directions(at, random), _directions(function(*at), random)
     ends = [function(*(x + sign * limits.step * d for x, d in zip(at, along, strict=True))) for sign in (1, -1)]
     slopes = [(np.asarray(a) - np.asarray(b)) / (2 * limits.step) for a, b in zip(*ends, strict=True)]
-    for mode in modes:
-        derivative = _MODES[mode](function, along, toward, at, slopes, limits)
-        if order > 1:
-            _check(derivative, at, order - 1, modes, limits)
+    return [_MODES[mode](function, along, toward, at, slopes, limits) for mode in modes]
 
 
 def _forward(

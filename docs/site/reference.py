@@ -40,7 +40,7 @@ NAMESPACES = {
     "harp.errors": "errors.md",
 }
 # Modules of names that stand on other pages; docs/from-jax.md has those of JAX.
-WITHOUT_PAGES = {"harp.numpy.special", "harp.flatten_util", "harp.jax", "harp.scipy", "harp.tree_util"}
+WITHOUT_PAGES = {"harp.numpy.special", "harp.flatten_util", "harp.jax", "harp.scipy", "harp.test_util", "harp.tree_util"}
 # Sections of the long pages. Of `harp` by names; elsewhere by the module in which a function is defined.
 HARP = {
     "Compile": "jit JitFunction Stages CompileOptions",
@@ -54,7 +54,7 @@ HARP = {
     "Graphs": "trace Graph GraphSignature",
     "Devices, threads and counters": "devices default_device device_put set_threads stats",
     "Code of one's own": "pure_callback kernel Kernel",
-    "Namespaces": "numpy scipy nn lax random ops tree debug errors jax tree_util flatten_util",
+    "Namespaces": "numpy scipy nn lax random ops tree debug errors jax tree_util test_util flatten_util",
 }
 TOPICS = {
     "creation": "Make arrays",
@@ -97,6 +97,7 @@ TOPICS = {
     "numerical": "Numerical methods",
     "polynomials": "Numerical methods",
     "windows": "Numerical methods",
+    "collectives": "All examples of a batch",
     "vectorising": "Functions of functions",
     "dtypes": "Dtypes",
     "types": "Dtypes",
