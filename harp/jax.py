@@ -33,8 +33,9 @@ import harp.test_util as test_util
 import harp.transforms.autodiff.checkpoint_policies as checkpoint_policies
 import harp.tree as tree
 import harp.tree_util as tree_util
-from harp.backends.devices import device_put, devices
-from harp.errors import ArgumentError
+from harp.backends.devices import device_put
+from harp.backends.devices import devices as devices_of
+from harp.errors import ArgumentError, ConcretizationError, HarpError, LeakedTracerError
 from harp.foreign.callback import pure_callback
 from harp.numpy.creation import result_type, zeros
 from harp.numpy.missing import no_such_name
@@ -75,6 +76,7 @@ __all__ = [
     "devices",
     "dtypes",
     "enable_x64",
+    "errors",
     "eval_shape",
     "flatten_util",
     "grad",
@@ -112,7 +114,7 @@ __all__ = [
     "vmap",
 ]
 
-jacobian, local_devices, remat = jacrev, devices, checkpoint
+jacobian, remat = jacrev, checkpoint
 # Devices are known by their names.
 Device = str
 
@@ -262,9 +264,25 @@ def default_backend() -> str:
     return "cpu"
 
 
-def device_count() -> int:
-    """1: a program runs on one device, and on all cores."""
-    return 1
+def devices(backend: str | None = None) -> tuple[str, ...]:
+    """The names of devices: "cpu", then those of OpenCL, or of these those of one backend. Raises ArgumentError for
+    a backend that has none.
+
+    >>> devices("cpu")
+    ('cpu',)
+    """
+    found = tuple(name for name in devices_of() if backend in (None, name.partition(":")[0]))
+    if not found:
+        raise ArgumentError(f"there is no device of the backend {backend!r}, only {', '.join(devices_of())}{where()}")
+    return found
+
+
+local_devices = devices
+
+
+def device_count(backend: str | None = None) -> int:
+    """1: a program runs on one device, and on all cores. Raises ArgumentError for a backend without devices."""
+    return min(len(devices(backend)), 1)
 
 
 local_device_count = device_count
@@ -345,6 +363,16 @@ dtypes = SimpleNamespace(
     issubdtype=issubdtype,
     prng_key=np.flexible,  # of keys that are no integers, which harp does not have
     result_type=result_type,
+)
+# The errors of harp that programs for JAX know by these names.
+errors = SimpleNamespace(
+    ConcretizationTypeError=ConcretizationError,
+    JaxRuntimeError=HarpError,
+    NonConcreteBooleanIndexError=ConcretizationError,
+    TracerArrayConversionError=ConcretizationError,
+    TracerBoolConversionError=ConcretizationError,
+    TracerIntegerConversionError=ConcretizationError,
+    UnexpectedTracerError=LeakedTracerError,
 )
 typing = SimpleNamespace(ArrayLike=object, DTypeLike=DTypeLike)
 

@@ -309,3 +309,13 @@ def test_trees_that_differ_are_wrong_values():
     """As in JAX a ValueError."""
     with pytest.raises(ValueError, match="but the first one is"):
         jax.tree.map(jnp.add, {"a": 1}, {"b": 1})
+
+
+def test_errors_and_devices_by_the_names_of_jax():
+    with pytest.raises(jax.errors.TracerBoolConversionError):
+        jax.jit(lambda x: 1 if x > 0 else 2)(1.0)
+    with pytest.raises(jax.errors.ConcretizationTypeError):
+        jax.jit(lambda x: float(x))(1.0)
+    assert jax.devices("cpu") == ("cpu",) and jax.device_count("cpu") == 1 == jax.local_device_count()
+    with pytest.raises(ArgumentError, match="no device of the backend 'tpu'"):
+        jax.local_devices("tpu")
