@@ -110,7 +110,7 @@ RECURSIVE = {
         "numpy/stacking": "_depth _rank _block",
         "numpy/types": "isdtype",
         "trace/graph/body": "may_not_end",
-        "trace/graph/host_calls": "_has",
+        "trace/graph/host_calls": "has_node",
         "trace/graph/row_functions": "_order",
         "trace/graph/view": "view",
         "trace/sizes/proofs": "claims",

@@ -24,12 +24,13 @@ Functions = tuple[HostFunction | PureFunction, ...]
 
 def calls_python(graph: Graph) -> bool:
     """Whether there is a call for what it does in the graph, or in a body of it."""
-    return _has(graph, (HostCall,))
+    return has_node(graph, (HostCall,))
 
 
-def _has(graph: Graph, kinds: tuple[type[Node], ...]) -> bool:
+def has_node(graph: Graph, kinds: tuple[type[Node], ...]) -> bool:
+    """Whether there is a node of these kinds in the graph, or in a body of it."""
     return any(
-        isinstance(node, kinds) or (isinstance(node, WithBody) and _has(graph_of(node.body), kinds))
+        isinstance(node, kinds) or (isinstance(node, WithBody) and has_node(graph_of(node.body), kinds))
         for node in graph.nodes()
     )
 
@@ -121,7 +122,7 @@ def _silent(node: HostCall | Foreign) -> Node:
 def numbered(graph: Graph, has_lapack: bool) -> tuple[Graph, Functions]:
     """The graph, in which functions are numbers, and the functions in the order of these. Without LAPACK functions of
     matrices are functions of Python, too."""
-    if not _has(graph, (HostCall, Foreign)):
+    if not has_node(graph, (HostCall, Foreign)):
         return graph, ()
     numbers: dict[HostFunction | PureFunction, int] = {}
 
@@ -146,7 +147,7 @@ def numbered(graph: Graph, has_lapack: bool) -> tuple[Graph, Functions]:
 
 def _with_calls(graph: Graph, rule: Callable[[HostCall | Foreign], Node]) -> Graph:
     """The graph with something in place of each call, also of those in bodies."""
-    if not _has(graph, (HostCall, Foreign)):
+    if not has_node(graph, (HostCall, Foreign)):
         return graph
 
     def change(node: Node, inputs: tuple[Node, ...]) -> Node:

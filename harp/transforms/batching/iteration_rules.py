@@ -13,12 +13,14 @@ from typing import NamedTuple
 
 import attrs
 
+from harp.errors import MissingRuleError
 from harp.trace.graph.body import close, graph_of, in_place, may_not_end, sites_of
 from harp.trace.graph.graph import Graph, inline, transform
-from harp.trace.graph.host_calls import calls_python
+from harp.trace.graph.host_calls import calls_python, has_node
 from harp.trace.graph.node import (
     Body,
     Custom,
+    Examples,
     Gather,
     HostCall,
     Input,
@@ -104,6 +106,11 @@ def _second(node: Node) -> Node:
 def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batch) -> list[Given]:
     """Where examples end at different times, or only some of them take a branch."""
     body, graph = node.body, graph_of(node.body)
+    if has_node(graph, (Examples,)):
+        raise MissingRuleError(
+            "a loop that examples end at different times, or a branch that only some of them take, asks about all "
+            "examples of the batch, as psum does; ask before the loop or the branch, or choose by harp.numpy.where"
+        )
     graph = _with_loops_of_some(graph, graph.inputs[1])
     carried, _, _ = body.place()
     is_branch = node.length is ONE

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp import lax
-from harp.errors import ArgumentError, BatchError, ShapeError
+from harp.errors import ArgumentError, BatchError, MissingRuleError, ShapeError
 from harp.jax import pmap
 
 SIZES = (0, 1, 2, 5)
@@ -149,8 +149,10 @@ def test_exchanged(split: int, concat: int) -> None:
 
 def test_in_branches_programs_and_custom_derivatives() -> None:
     x = np.arange(4.0)
-    branch = lambda e: harp.cond(e > 1, lambda: lax.psum(e, "n"), lambda: 0.0 * e)
-    assert np.asarray(harp.vmap(branch, axis_name="n")(x)).tolist() == [0, 0, 6, 6]
+    branch = lambda e: harp.cond(lax.psum(e, "n") > 1, lambda: lax.psum(e, "n"), lambda: 0.0 * e)
+    assert np.asarray(harp.vmap(branch, axis_name="n")(x)).tolist() == [6] * 4
+    assert np.asarray(harp.vmap(harp.grad(branch), axis_name="n")(x)).tolist() == [4] * 4
+    assert np.asarray(harp.vmap(branch, axis_name="n")(0 * x)).tolist() == [0] * 4
     inner = harp.jit(lambda e: lax.psum(e, "n"))
     outer = harp.jit(harp.vmap(inner, axis_name="n"))
     assert np.asarray(outer(x)).tolist() == [6] * 4
@@ -183,6 +185,21 @@ def test_a_step_of_training_in_parallel() -> None:
     npt.assert_allclose(np.asarray(found), 1 - 0.1 * (2 * (x @ np.ones(3) - y)[:, None] * x).mean(0))
     scaled = pmap(lambda n, x: x * n, in_axes=(None, 0), static_broadcasted_argnums=0)
     assert np.asarray(scaled(3, np.ones(2))).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda e: harp.cond(e > 1, lambda: lax.psum(e, "n"), lambda: e),
+        lambda e: harp.while_loop(lambda c: c < 5, lambda c: c + lax.psum(c, "n"), e),
+        lambda e: harp.cond(e > 1, lambda: harp.fori_loop(0, 3, lambda k, c: c + lax.pmax(c, "n"), e), lambda: e),
+        harp.grad(lambda e: harp.cond(e > 1, lambda: lax.psum(e, "n"), lambda: e)),
+    ],
+)
+def test_not_all_examples_come_there(function) -> None:
+    """Of others nobody can say what they have there."""
+    with pytest.raises(MissingRuleError, match=r"asks about all examples(.|\n)*test_named_axes"):
+        harp.vmap(function, axis_name="n")(np.arange(4.0))
 
 
 def test_mistakes() -> None:
