@@ -135,17 +135,27 @@ def moveaxis(x: object, source: object, destination: object) -> Array:
     return _permuted(array, order)
 
 
-def reshape(x: object, shape: object, *, copy: bool | None = None) -> Array:
-    """The elements in row-major order in another shape, where one size may be -1: the remainder.
+def _by_columns(order: object, name: str) -> bool:
+    """Whether elements go in column-major order. "A" and "K" ask for that of the memory, which is row-major."""
+    if order not in ("C", "F", "A", "K"):
+        raise ArgumentError(f"order of {name} must be one of 'C', 'F', 'A', 'K', not {order!r}{where()}")
+    return order == "F"
 
-    Raises ShapeError if the numbers of elements differ, and for -1 beside a size 0, where any would do, and
-    InterchangeError if `copy` is False, where strides of the memory do not allow the shape.
+
+def reshape(x: object, shape: object, order: str = "C", *, copy: bool | None = None) -> Array:
+    """The elements in row-major order in another shape, where one size may be -1: the remainder. With the order "F"
+    they are taken and put in column-major order.
+
+    Raises ArgumentError for another order, ShapeError if the numbers of elements differ, and for -1 beside a size 0,
+    where any would do, and InterchangeError if `copy` is False, where strides of the memory do not allow the shape.
 
     >>> import harp.numpy as hnp
     >>> hnp.reshape(hnp.arange(6), (2, -1))
     Array([[0, 1, 2],
            [3, 4, 5]])
     """
+    if _by_columns(order, "reshape"):
+        return transpose(reshape(transpose(x), as_tuple(shape)[::-1], copy=copy))
     array = as_array(x)
     old_shape = shape_of(array)
     wanted = list(as_tuple(shape))
@@ -188,14 +198,14 @@ def _is_minus_one(size: object) -> bool:
     return hasattr(size, "__index__") and size.__index__() == -1
 
 
-def ravel(x: object) -> Array:
-    """All elements in row-major order along one axis.
+def ravel(x: object, order: str = "C") -> Array:
+    """All elements in row-major order along one axis, with the order "F" in column-major order.
 
     >>> import harp.numpy as hnp
     >>> hnp.ravel(hnp.asarray([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4])
     """
-    array = as_array(x)
+    array = transpose(x) if _by_columns(order, "ravel") else as_array(x)
     shape = resolve_all(shape_of(array))
     return _in_order(array, (product(shape),)) if array.ndim != 1 else array
 

@@ -211,10 +211,9 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         return _BY_NAME["astype"](self, dtype)
 
     def reshape(self, *shape: object, order: str = "C") -> Array:
-        """The same elements in row-major order with other axes; one size may be -1. Other orders are not supported."""
-        if order != "C":
-            raise ArgumentError(f"reshape has the order 'C' only, not {order!r}; transpose before and after{where()}")
-        return _BY_NAME["reshape"](self, shape[0] if len(shape) == 1 else shape)
+        """The same elements with other axes, in row-major order, with the order "F" in column-major order; one size may
+        be -1."""
+        return _BY_NAME["reshape"](self, shape[0] if len(shape) == 1 else shape, order)
 
     def transpose(self, *axes: object) -> Array:
         """The array with its axes in this order, or reversed."""

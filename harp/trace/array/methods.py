@@ -105,9 +105,7 @@ class Methods:
 
     def ravel(self, order: str = "C") -> Self:
         """All elements along one axis; by columns with the order "F"."""
-        if order not in ("C", "F", "A", "K"):
-            raise ArgumentError(f"order must be one of 'C', 'F', 'A', 'K', not {order!r}{where()}")
-        result: Self = FUNCTIONS["ravel"](self.T if order == "F" else self)
+        result: Self = FUNCTIONS["ravel"](self, order)
         return result
 
     # -- numbers

@@ -25,7 +25,11 @@ METHODS = {
     "parts": lambda x: [x.real, x.imag, x.T, x.mT, (x + 2j).imag],
     "prod": lambda x: [x.prod(), x.prod(axis=1), x.sum(axis=0), x.sum(axis=(0, 1))],
     "repeat": lambda x: [x.repeat(2), x.repeat(3, axis=1), x.repeat(np.array([1, 0, 2]), 1)],
-    "reshape": lambda x: [x.reshape(-1), x.reshape((3, -1)), x.reshape(1, -1, 3), x.transpose(), x.transpose(1, 0)],
+    "reshape": lambda x: [
+        *(x.reshape(-1), x.reshape((3, -1)), x.reshape(1, -1, 3), x.transpose(), x.transpose(1, 0)),
+        *(x.reshape(-1, order="F"), x.reshape((3, -1), order="F"), x.reshape(1, -1, 3, order="F")),
+        x.reshape(-1, order="A"),
+    ],
     "round": lambda x: [x.round(), x.round(2), x.round(decimals=1)],
     "searchsorted": lambda x: [x[0].searchsorted([0.0]) * 0, (x[0] * 0 + 1).cumsum().searchsorted(x, side="right")],
     "squeeze": lambda x: [x[None].squeeze(0), x[:, :1].squeeze(axis=1)],
