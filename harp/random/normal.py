@@ -17,11 +17,11 @@ from functools import cache, reduce
 from harp.errors import ArgumentError
 from harp.random.eager import Build
 from harp.random.floats import float_dtype, is_number, positive, sample_shape, spread, symmetric, units
-from harp.random.streams import draw
+from harp.random.streams import derived, draw
 from harp.scipy.special.errors import below, quantile
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_, to_shape
-from harp.trace.scalar.dtypes import DType, DTypeLike, f32, f64
+from harp.trace.scalar.dtypes import DType, DTypeLike, as_dtype, f32, f64, real_of
 from harp.trace.scalar.expr import Expr, apply, cast, less_equal, select
 from harp.trace.scalar.formulas import number
 from harp.trace.scalar.ops import Op
@@ -39,7 +39,8 @@ LANES = {f32: (0,), f64: (0, 1)}
 
 
 def normal(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
-    """Standard normal numbers in float64 or float32, with mean 0 and variance 1.
+    """Standard normal numbers in float64 or float32, with mean 0 and variance 1; of complex numbers, real and imaginary
+    parts of variance 1/2.
 
     The tails reach 9.4 standard deviations in float64, and 6.7 in float32. Raises DTypeError for other dtypes.
 
@@ -47,7 +48,11 @@ def normal(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
     >>> harp.random.normal(harp.random.key(0), (2, 3), "float32").shape
     (2, 3)
     """
-    target = float_dtype("normal", dtype)
+    target = as_dtype(dtype)
+    if target.is_complex:
+        real, scale = real_of(target), math.sqrt(0.5)
+        return scale * normal(key, shape, real) + 1j * (scale * normal(derived(key, 1), shape, real))
+    float_dtype("normal", target)
     return draw(key, to_shape(shape), _build(target), LANES[target])
 
 

@@ -100,11 +100,8 @@ def orthogonal(key: object, n: object, shape: object = (), dtype: DTypeLike = f6
     columns = rows if m is None else as_count("m", m)
     wide = wrap(rows) < wrap(columns)
     sizes = (*to_shape(shape), *((columns, rows) if wide else (rows, columns)))
-    real = float_dtype("orthogonal", real_of(target) if target.is_complex else target)
-    drawn = normal(key, sizes, real)
-    if target.is_complex:
-        drawn = drawn + 1j * normal(derived(key, 1), sizes, real)
-    q, r = qr(drawn)
+    float_dtype("orthogonal", real_of(target) if target.is_complex else target)
+    q, r = qr(normal(key, sizes, target))
     signs = diagonal(r)
     result = q * (signs / abs(signs))[..., None, :]
     return matrix_transpose(result) if wide else result

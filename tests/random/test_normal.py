@@ -126,3 +126,16 @@ def test_dtypes(name):
         DRAWS[name](K, 3, int)
     with pytest.raises(errors.ShapeError, match="size -2 of axis 0 is negative"):
         DRAWS[name](K, -2)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers(dtype):
+    """Of variance 1, whose real and imaginary parts are independent and alike; the same in programs."""
+    count = 200_000
+    z = np.asarray(normal(key(3), (count,), dtype))
+    assert z.dtype == dtype
+    bound = 5 / np.sqrt(count)
+    assert abs(z.mean()) < bound and abs(np.mean(abs(z) ** 2) - 1) < bound * 2
+    assert abs(np.mean(z * z)) < bound * 2  # 0 if both parts have one variance and no correlation
+    compiled = harp.jit(lambda k: normal(k, (count,), dtype))
+    assert np.array_equal(np.asarray(compiled(key(3))), z)
