@@ -128,6 +128,12 @@ def test_dtypes(name):
         DRAWS[name](K, -2)
 
 
+def test_numbers_of_16_bits():
+    found = normal(key(3), (1000,), "float16")
+    assert found.dtype == np.float16
+    assert np.array_equal(found, np.asarray(normal(key(3), (1000,), "float32")).astype("float16"))
+
+
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_numbers(dtype):
     """Of variance 1, whose real and imaginary parts are independent and alike; the same in programs."""
