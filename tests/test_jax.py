@@ -319,3 +319,8 @@ def test_errors_and_devices_by_the_names_of_jax():
     assert jax.devices("cpu") == ("cpu",) and jax.device_count("cpu") == 1 == jax.local_device_count()
     with pytest.raises(ArgumentError, match="no device of the backend 'tpu'"):
         jax.local_devices("tpu")
+
+
+def test_kinds_of_dtypes():
+    assert jnp.iscomplexobj(jnp.complex64) and not jnp.iscomplexobj(jnp.float32)
+    assert jnp.isrealobj(jnp.int8) and not jnp.isrealobj(1j)

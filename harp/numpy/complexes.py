@@ -57,13 +57,13 @@ def angle(x: object) -> Array:
 
 
 def iscomplexobj(x: object) -> bool:
-    """Whether the dtype is complex, whatever the numbers are.
+    """Whether the dtype of an array, or a dtype, is complex, whatever the numbers are.
 
     >>> import harp.numpy as hnp
     >>> hnp.iscomplexobj(hnp.asarray([1.0])), hnp.iscomplexobj(hnp.asarray([1j]))
     (False, True)
     """
-    return common_dtype((x,))[0].is_complex
+    return x.is_complex if isinstance(x, DType) else common_dtype((x,))[0].is_complex
 
 
 def isrealobj(x: object) -> bool:
