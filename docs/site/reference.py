@@ -40,7 +40,14 @@ NAMESPACES = {
     "harp.errors": "errors.md",
 }
 # Modules of names that stand on other pages; docs/from-jax.md has those of JAX.
-WITHOUT_PAGES = {"harp.numpy.special", "harp.flatten_util", "harp.jax", "harp.scipy", "harp.test_util", "harp.tree_util"}
+WITHOUT_PAGES = {
+    "harp.numpy.special",
+    "harp.flatten_util",
+    "harp.jax",
+    "harp.scipy",
+    "harp.test_util",
+    "harp.tree_util",
+}
 # Sections of the long pages. Of `harp` by names; elsewhere by the module in which a function is defined.
 HARP = {
     "Compile": "jit JitFunction Stages CompileOptions",

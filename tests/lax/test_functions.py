@@ -16,6 +16,11 @@ from tests.lax.cases import CASES, MORE
 
 ALL = {**CASES, **MORE}
 FUNCTIONS_OF_FUNCTIONS = {"associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"}
+# Of examples of a batch (tests/transforms/batching/test_named_axes.py).
+OF_BATCHES = {
+    *("all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum"),
+    "psum_scatter",
+}
 RNG = np.random.default_rng(1)
 
 # No derivative at all, one at a jump, or none on purpose.
@@ -51,7 +56,8 @@ def jax():
 
 
 def test_every_function_has_a_case():
-    assert {*CASES} == {*lax.__all__} - FUNCTIONS_OF_FUNCTIONS - {"Precision", "RoundingMethod"}
+    others = FUNCTIONS_OF_FUNCTIONS | OF_BATCHES | {"Precision", "RoundingMethod"}
+    assert {*CASES} == {*lax.__all__} - others
 
 
 def test_at_once():
