@@ -91,6 +91,7 @@ __all__ = [
     "linearize",
     "local_device_count",
     "local_devices",
+    "log_compiles",
     "make_jaxpr",
     "named_call",
     "named_scope",
@@ -331,6 +332,12 @@ config = _Config()
 @contextmanager
 def checking_leaks() -> Iterator[None]:
     """Changes nothing, for an array of a function being traced that is used outside of it is an error always."""
+    yield
+
+
+@contextmanager
+def log_compiles(value: bool = True) -> Iterator[None]:
+    """Changes nothing: the logger "harp" has a line of the level INFO for each program that is compiled."""
     yield
 
 

@@ -205,7 +205,7 @@ def test_names_that_change_nothing_here():
     doubled = jax.jit(lambda x, n: x * n, static_argnums=1, inline=True, keep_unused=True, donate_argnums=None)
     assert float(doubled(2.0, 3)) == 6
     assert float(jax.jit(inline=True)(jnp.sin)(0.0)) == 0
-    with jax.enable_x64(), jax.checking_leaks():
+    with jax.enable_x64(), jax.checking_leaks(), jax.log_compiles():
         assert jax.dtypes.canonicalize_dtype("float64") == np.float64
     with pytest.raises(ArgumentError, match="float64 is there always"), jax.enable_x64(False):
         pass
