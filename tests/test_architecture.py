@@ -134,6 +134,8 @@ RECURSIVE = {
         "backends/opencl/build": "_expanded",
         "backends/toolchain/build": "build",
         "foreign/signature": "_value",
+        "numpy/manipulation": "reshape",
+        "random/normal": "normal",
         "trace/array/numpy_functions": "is_traced",
         "trace/array/questions": "_resolved",
         "trace/array/updates": "put",
