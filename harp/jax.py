@@ -235,16 +235,10 @@ def pmap(
 
     @wraps(fun)
     def mapped(*args: Any) -> Any:
-        others = [arg for k, arg in enumerate(args) if k not in static]
-
-        def of_one(*given: Any) -> Any:
-            rest = iter(given)
-            return fun(*(arg if k in static else next(rest) for k, arg in enumerate(args)))
-
-        axes = in_axes
-        if isinstance(in_axes, tuple) and len(in_axes) == len(args):
-            axes = tuple(axis for k, axis in enumerate(in_axes) if k not in static)
-        return vmap(of_one, axes, out_axes, axis_size, axis_name)(*others)
+        given = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
+        same = {k % len(args) for k in static}
+        axes = tuple(None if k in same else axis for k, axis in enumerate(given))
+        return vmap(fun, axes, out_axes, axis_size, axis_name)(*args)
 
     return jit_of(mapped, static_argnums=static, donate_argnums=donate_argnums)
 
@@ -272,7 +266,8 @@ def devices(backend: str | None = None) -> tuple[str, ...]:
     >>> devices("cpu")
     ('cpu',)
     """
-    found = tuple(name for name in devices_of() if backend in (None, name.partition(":")[0]))
+    known = (backend,) if backend == "cpu" else devices_of()  # those of OpenCL are tried
+    found = tuple(name for name in known if backend in (None, name.partition(":")[0]))
     if not found:
         raise ArgumentError(f"there is no device of the backend {backend!r}, only {', '.join(devices_of())}{where()}")
     return found
@@ -283,7 +278,9 @@ local_devices = devices
 
 def device_count(backend: str | None = None) -> int:
     """1: a program runs on one device, and on all cores. Raises ArgumentError for a backend without devices."""
-    return min(len(devices(backend)), 1)
+    if backend is not None:
+        devices(backend)
+    return 1
 
 
 local_device_count = device_count

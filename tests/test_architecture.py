@@ -134,7 +134,6 @@ RECURSIVE = {
         "backends/opencl/build": "_expanded",
         "backends/toolchain/build": "build",
         "foreign/signature": "_value",
-        "numpy/manipulation": "reshape",
         "random/normal": "normal",
         "trace/array/numpy_functions": "is_traced",
         "trace/array/questions": "_resolved",

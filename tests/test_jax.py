@@ -324,3 +324,8 @@ def test_errors_and_devices_by_the_names_of_jax():
 def test_kinds_of_dtypes():
     assert jnp.iscomplexobj(jnp.complex64) and not jnp.iscomplexobj(jnp.float32)
     assert jnp.isrealobj(jnp.int8) and not jnp.isrealobj(1j)
+
+
+def test_static_arguments_of_pmap_count_from_the_end_too():
+    scaled = jax.pmap(lambda x, names: dict.fromkeys(names, x), static_broadcasted_argnums=-1)
+    assert np.array_equal(scaled(np.ones(2), ("a", "b"))["b"], np.ones(2))

@@ -154,8 +154,7 @@ def reshape(x: object, shape: object, order: str = "C", *, copy: bool | None = N
     Array([[0, 1, 2],
            [3, 4, 5]])
     """
-    if _by_columns(order, "reshape"):
-        return transpose(reshape(transpose(x), as_tuple(shape)[::-1], copy=copy))
+    by_columns = _by_columns(order, "reshape")
     array = as_array(x)
     old_shape = shape_of(array)
     wanted = list(as_tuple(shape))
@@ -170,7 +169,8 @@ def reshape(x: object, shape: object, order: str = "C", *, copy: bool | None = N
         old, new = ", ".join(map(describe, old_shape)), ", ".join(map(str, as_tuple(shape)))
         return f"reshape from ({old}) to ({new}) changes the number of elements"
 
-    result = _in_order(array, new_shape(old_shape, sizes, free[0] if free else None, what))
+    new = new_shape(old_shape, sizes, free[0] if free else None, what)
+    result = transpose(_in_order(transpose(array), new[::-1])) if by_columns else _in_order(array, new)
     return result if copy is None else _copied(result, array, copy)
 
 

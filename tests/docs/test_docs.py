@@ -31,7 +31,6 @@ def blocks(page: pathlib.Path) -> list[tuple[int, str, str | None]]:
     return [(text.count("\n", 0, match.start("code")), match["code"], match["output"]) for match in found]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # whatever a page writes goes away
