@@ -186,7 +186,7 @@ def sparse_plus(x: object) -> Array:
     """
     array = _floats(x)
     between = multiply(0.25, square(add(array, 1)))
-    return where(less(array, -1), multiply(array, 0), where(less(array, 1), between, array))
+    return where(less(array, -1), 0, where(less(array, 1), between, array))
 
 
 def sparse_sigmoid(x: object) -> Array:

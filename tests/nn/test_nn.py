@@ -118,6 +118,17 @@ def test_exponentials_of_some_elements():
     np.testing.assert_allclose(np.array(signed), np.array(expected), rtol=1e-12)
 
 
+def test_a_sparse_sum_at_infinity():
+    x = np.array([-np.inf, np.inf, np.nan, -1e300, 1e300])
+    for dtype in ("float32", "float64"):
+        with np.errstate(over="ignore"):
+            given = x.astype(dtype)
+        found = nn.sparse_plus(given)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, np.where(given < 0, 0, given).astype(dtype))
+    np.testing.assert_array_equal(harp.vmap(harp.grad(nn.sparse_plus))(x[:2]), [0, 1])
+
+
 def test_logarithms_of_one_minus_exponentials():
     x = np.array([1e-300, 1e-10, 0.1, math.log(2), 1.0, 40.0, 800.0, np.inf, 0.0, -1.0])
     with np.errstate(all="ignore"):

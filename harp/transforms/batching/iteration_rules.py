@@ -109,7 +109,7 @@ def _masked(node: Iteration, operands: Sequence[Given], size: Index, batch: Batc
     if has_node(graph, (Examples,)):
         raise MissingRuleError(
             "a loop that ends at different times for different examples, or a branch that only some of them take, asks "
-            "about all examples of the batch, as psum does; ask before the loop or the branch, or choose by harp.numpy.where"
+            "about all examples of the batch, as psum does; ask before it, or choose by harp.numpy.where"
         )
     graph = _with_loops_of_some(graph, graph.inputs[1])
     carried, _, _ = body.place()
