@@ -185,8 +185,7 @@ def sparse_plus(x: object) -> Array:
     Array(0.25)
     """
     array = _floats(x)
-    between = multiply(0.25, square(add(array, 1)))
-    return where(less(array, -1), 0, where(less(array, 1), between, array))
+    return where(less(array, 1), multiply(0.25, square(add(clip(array, -1, 1), 1))), array)
 
 
 def sparse_sigmoid(x: object) -> Array:
