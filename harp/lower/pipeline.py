@@ -167,6 +167,10 @@ def _on_built(run: Callable[[Built], Built]) -> Run:
     return lambda s: attrs.evolve(s, built=run(s.built))
 
 
+def _built_for(run: Callable[[Built, Target], Built]) -> Run:
+    return lambda s: attrs.evolve(s, built=run(s.built, s.target))
+
+
 def _each(run: Callable[[Kernel], Kernel]) -> Run:
     """The pass over all kernels."""
     return _each_for(lambda kernel, _: run(kernel))
@@ -389,10 +393,13 @@ PASSES = (
     COPIES,
     FUSE,
     _of_kernels(
-        "tile and fuse", "join products and work on their rows by blocks of rows", _on_built(tile_and_fuse), _on_cores
+        "tile and fuse",
+        "join products and work on their rows by blocks of rows",
+        _built_for(tile_and_fuse),
+        _on_cores,
     ),
     _of_kernels("donate", "store an output in the memory of a donated input that is read before", _donate),
-    _of_kernels("blocks", "run kernels one after the other block by block, in cache", _on_built(in_blocks), _on_cores),
+    _of_kernels("blocks", "run kernels one after the other block by block, in cache", _built_for(in_blocks), _on_cores),
     _of_kernels("outline", "make functions of kernels, one for all that are equal, and calls", _outline),
     _of_kernels("multiply-adds", "use fused multiply-adds in complex products", _each(multiply_adds), _has_fma),
     _of_kernels("digits", "loop over quotient and remainder of a divided position", _each(digits), _is_fast),
@@ -402,7 +409,7 @@ PASSES = (
     _of_kernels("bounds checks", "for check=True: compare indices with axes", _bounds_checks, verify=_verify_checked),
     _of_kernels("long rows", "cut long sums and running sums into chunks", _each(long_rows), _on_cores),
     _of_kernels("rewrite nests", "apply the rules for loop nests", _each_for(rewrite_nests), _on_cores),
-    _of_kernels("parallel", "run independent outermost iterations in threads", _each(parallel), _on_cores),
+    _of_kernels("parallel", "run independent outermost iterations in threads", _each_for(parallel), _on_cores),
     _of_kernels("select routines", "call the library in place of loops", _each(select_routines), _on_cores),
     _of_kernels("share", "share nests among the work-items of groups", _each_for(share), _on_grid),
     _of_kernels("grids", "launch a work-item for each independent iteration", _grids, _has_grid),

@@ -23,10 +23,11 @@ from harp.lower.loopir.nests import FreshLoops, is_plain, is_straight, nest, rea
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.loop_primitives import shrink, split
 from harp.lower.schedule.build import Built
+from harp.lower.target import Target
 from harp.trace.index.polynomial import Index, Loop, as_index, indirect_in, of
 
-# Bytes of the tiles of a block, elements of each, and tiles: they nest, and nesting is bounded.
-_CACHE, _LEAST, _MOST, _TILES = 1 << 17, 64, 512, 128
+# Elements of a tile, and tiles of a block: they nest, and nesting is bounded.
+_LEAST, _MOST, _TILES = 64, 512, 128
 # Operations in all kernels of a block, and kernels: equal kernels would otherwise be compiled once.
 _CODE, _KERNELS = 4000, 64
 
@@ -44,7 +45,7 @@ class _Member:
     code: int
 
 
-def in_blocks(built: Built) -> Built:
+def in_blocks(built: Built, target: Target) -> Built:
     """The kernels, of which those that follow each other over the same positions are one, where that saves memory."""
     runs = [run for run in _runs(built.kernels) if len(run) > 1]
     if not runs:
@@ -58,7 +59,7 @@ def in_blocks(built: Built) -> Built:
         first, *others = (member.number for member in run)
         own = [s.buffer for m in run for s in m.stores if s.buffer in scratch and users[s.buffer] <= {first, *others}]
         if own:
-            size = _size(own)
+            size = _size(own, target.tile_bytes)
             tiles = _tiles(run, own, size)
             scratch.difference_update(tiles)
             kernels[first] = _block(run, tiles, size)
@@ -111,10 +112,10 @@ def _fits(run: Sequence[_Member]) -> bool:
     return not asked and all(offset(buffer, index) is of(m.loop) for m, buffer, index in places)
 
 
-def _size(own: Sequence[Buffer]) -> int:
-    """How many elements a block has."""
+def _size(own: Sequence[Buffer], room: int) -> int:
+    """How many elements of each array a block has, whose tiles take so many bytes at most."""
     size = _LEAST
-    while size < _MOST and 2 * size * sum(buffer.dtype.itemsize for buffer in own) <= _CACHE:
+    while size < _MOST and 2 * size * sum(buffer.dtype.itemsize for buffer in own) <= room:
         size *= 2
     return size
 

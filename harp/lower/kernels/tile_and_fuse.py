@@ -27,11 +27,9 @@ from harp.lower.loopir.products import Match, match
 from harp.lower.rewrite.digits import over_digits
 from harp.lower.rewrite.loop_primitives import shrink, split
 from harp.lower.schedule.build import Built
+from harp.lower.target import Target
 from harp.trace.index.polynomial import Atom, Index, Loop, as_index, indirect_in, product
 
-# Rows of a block: enough to make light of packing the right factor of a product anew for each block, few enough for
-# two arrays of some thousand columns in the L2 cache.
-ROWS = 64
 # How many kernels are looked at for one group.
 _NEAR = 12
 
@@ -52,7 +50,7 @@ class _Member:
         return tuple(_stores(self.form.body))
 
 
-def tile_and_fuse(built: Built) -> Built:
+def tile_and_fuse(built: Built, target: Target) -> Built:
     """The kernels, with groups as one; and the scratch buffers that are left."""
     last = {b: number for number, kernel in enumerate(built.kernels) for b in effects(kernel.body).touched}
     kernels, scratch = list[Kernel | None](built.kernels), set(built.scratch)
@@ -63,7 +61,7 @@ def tile_and_fuse(built: Built) -> Built:
             if _pays(members, inside):
                 for member in members:
                     kernels[member.place] = None
-                kernels[members[-1].place] = _fused(members, inside)
+                kernels[members[-1].place] = _fused(members, inside, target.block_rows)
                 scratch -= inside
                 break
             members = members[:-1]
@@ -197,16 +195,16 @@ def _divides(a: Sequence[Atom], b: Sequence[Atom]) -> bool:
 # --- the kernel of a group
 
 
-def _fused(members: Sequence[_Member], inside: Set[Buffer]) -> Kernel:
-    """The members, one after the other in a loop over blocks of rows."""
+def _fused(members: Sequence[_Member], inside: Set[Buffer], height: int) -> Kernel:
+    """The members, one after the other in a loop over blocks of rows of this height."""
     fresh = FreshLoops(Kernel("", sequence([member.kernel.body for member in members])))
     *outer, row = (loop.extent for loop in members[0].rows)
     loops = [fresh.loop(extent) for extent in outer]
-    blocks = split(fresh, row, ROWS)
+    blocks = split(fresh, row, height)
     depth = len(members[0].rows)
     members = [attrs.evolve(member, rows=member.rows[:depth]) for member in members]
     copies = {
-        b: Buffer(b.name, b.dtype, (as_index(ROWS), *b.shape[depth:]), Space.THREAD)
+        b: Buffer(b.name, b.dtype, (as_index(height), *b.shape[depth:]), Space.THREAD)
         for member in members
         for b in dict.fromkeys(s.buffer for s in member.stores)
         if b in inside

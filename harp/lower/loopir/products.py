@@ -38,12 +38,14 @@ _ARRAYS = (*MEMORY, Space.THREAD)
 
 @attrs.frozen
 class Product:
-    """One accumulation: acc = fma(a, b, acc) over `loops`, where only `b` moves with the columns."""
+    """One accumulation: acc = fma(a, b, acc) over `loops`, where only `b` moves with the columns. Where there is a
+    `window`, `b` moves with its loops in place of the last of `loops`, which goes through their iterations."""
 
     acc: Buffer
     loops: tuple[Loop, ...]
     a: Expr
     b: Expr
+    window: tuple[Loop, ...] = ()
 
 
 @attrs.frozen

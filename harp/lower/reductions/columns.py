@@ -34,8 +34,6 @@ from harp.trace.scalar.ops import Reduce
 _UNROLLED, _REPEATED = 6, 64
 # The width of the tiles that take the remainder beside the widest ones.
 _NARROW = 8
-# Columns of a wide strip, whose accumulators fill a part of the L1 cache.
-_WIDE = 2048
 
 
 def columns(context: Context, s: Stmt) -> Stmt | None:
@@ -64,10 +62,11 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
         and _small(s.body, [store for _, store in found])
     ):
         return nest(outer[:-1], _blocks(context, body, outer[-1].loop, last.loop, found[0][1], len(found)))
-    narrow, many = strips(context, body, last.loop), last.loop.extent - _WIDE * context.target.cores
+    wide = context.target.wide_strip
+    narrow, many = strips(context, body, last.loop), last.loop.extent - wide * context.target.cores
     if outer or nonnegative(-many - 1) or not _small(s.body, []):
         return nest(outer, narrow)
-    return If((many,), strips(context, body, last.loop, _WIDE), narrow)
+    return If((many,), strips(context, body, last.loop, wide), narrow)
 
 
 def _has_memory(s: Stmt) -> bool:

@@ -25,23 +25,20 @@ from functools import partial
 import attrs
 
 from harp.lower.cost_model import weigh
-from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
-from harp.lower.loopir.nests import Renaming, Tile, nest, privatise, sequence
+from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.loopir.nests import Renaming, Tile, nest, privatise, renamed, sequence
 from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.digits import over_digits
 from harp.lower.rewrite.loop_primitives import Context, flat, specialise, split, strips
-from harp.trace.index.division import Substitution, maximum
-from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, as_index, of
+from harp.trace.index.division import Substitution, floordiv, maximum
+from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, as_index, of, split_linear
+from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.dtypes import f32, f64
-from harp.trace.scalar.expr import Expr, apply, const
+from harp.trace.scalar.expr import Expr, apply, const, rewrite
+from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op
 
-# Rows of a panel: with its width of two vectors, a panel stays in the L1 cache.
-_DEPTH = 256
-# Rows of `a` that are multiplied by one panel: enough to make light of packing it, few enough to distribute them to
-# threads.
-_ROWS = 512
 # With fewer rows than this, or elements in all, packing costs more than it saves where memory is read in order anyway.
 _FEW_ROWS, _FEW_ELEMENTS = 3, 32
 # Dtypes of which backends pack panels themselves, where an operand lies in memory as it is.
@@ -61,7 +58,7 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
     once = match(merged)
     if once is not None and isinstance(merged, Nest):
         found, s = once, merged
-    panels = _panels(context, found)
+    panels = _panels(context, attrs.evolve(found, products=tuple(_along_one(context, p) for p in found.products)))
     rows, columns = found.row.extent, found.column.extent
     one_column = _FEW_ELEMENTS * maximum(2 - columns, 0)
     if not all(moves_by_one(p.b, found.column) for p in found.products):
@@ -69,6 +66,31 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
     heads = [h for h in s.heads if isinstance(h, For)]
     few = _shared(context, heads[:-1], strips(context, s.body, found.column))
     return specialise((rows - _FEW_ROWS, rows * columns + one_column - _FEW_ELEMENTS), panels, few)
+
+
+def _along_one(context: Context, product: Product) -> Product:
+    """The product with one loop in place of its last ones, such as those over a window, where `a` lies along it: a
+    panel has rows of all of them.
+
+    for c, i, j: acc = fma(a[r, c, i, j], b[c, y + i, x + j], acc)
+        ->  for k: acc = fma(a.flat[n*r + k], b[c, y + i, x + j] for the digits c, i, j of k, acc)
+    """
+    for first in range(len(product.loops) - 1):
+        outer, window = product.loops[:first], product.loops[first:]
+        (head,), k = context.fresh.loop(product_of(loop.extent for loop in window))
+        digits: dict[Atom, Index] = {}
+        for loop in reversed(window):
+            rest = floordiv(k, loop.extent)
+            digits[loop], k = k - rest * loop.extent, rest
+        a, b = _at(product.a, digits), _at(product.b, digits)
+        if is_direct(a):
+            loops = (*outer, head.loop)
+            return (
+                Product(product.acc, loops, a, b)
+                if is_direct(b)
+                else attrs.evolve(product, loops=loops, a=a, window=window)
+            )
+    return product
 
 
 def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
@@ -96,9 +118,10 @@ class OutputBlock:
 
 def _panels(context: Context, found: Match) -> Stmt:
     dtype = found.products[0].acc.dtype
-    width = 2 * context.target.lanes(dtype.itemsize)
+    target = context.target
+    width, most = 2 * target.lanes(dtype.itemsize), target.panel_height
     count = found.row.extent.constant
-    height = _ROWS if count is None else min(count, _ROWS)
+    height = most if count is None else min(count, most)
     rows_head, _, top, rows = split(context.fresh, found.row.extent, max(height, 1))
     columns_head, _, start, columns = split(context.fresh, found.column.extent, width)
     copies: list[tuple[Buffer, Stmt]] = []
@@ -108,8 +131,9 @@ def _panels(context: Context, found: Match) -> Stmt:
     for product in found.products:
         name = product.acc.name
         total = Buffer(f"{name}_sums", product.acc.dtype, (as_index(height), as_index(width)), Space.THREAD)
-        room = Buffer(f"{name}_panel", product.b.dtype, (as_index(_DEPTH), as_index(width)), Space.THREAD)
-        packed = None if dtype in _PACKED and is_direct(product.b) else room
+        room = Buffer(f"{name}_panel", product.b.dtype, (as_index(target.panel_depth), as_index(width)), Space.THREAD)
+        in_place = dtype in _PACKED and is_direct(product.b) and not product.window
+        packed = None if in_place else room
         block = OutputBlock(product, found.row, found.column, total, packed, top, start, rows, columns)
         buffers += [total] if packed is None else [total, packed]
         a = product.a
@@ -184,24 +208,48 @@ def _sum(context: Context, block: OutputBlock, a: Expr) -> Stmt:
         whole = update(ZERO, last.extent, lambda k, j: _at(b, {block.column: block.start + j, last: k}))
         return nest(map(For, outer), whole)
     packed = block.packed
-    chunk, _, first, depth = split(context.fresh, last.extent, _DEPTH)
+    chunk, _, first, depth = split(context.fresh, last.extent, context.target.panel_depth)
     step = update(first, depth, lambda k, j: Load(packed, (k, j)))
     return nest((*map(For, outer), *chunk), sequence([_pack(context, block, packed, first, depth), step]))
 
 
 def _pack(context: Context, block: OutputBlock, packed: Buffer, first: Index, depth: Index) -> Stmt:
     """Rows of `b` from `first` on; columns that are not there become zero, for updates go over whole vectors."""
-    b, last, width = block.product.b, block.product.loops[-1], block.sums.shape[1]
+    product, width = block.product, block.sums.shape[1]
+    last = product.loops[-1]
 
     def copied(columns: Index) -> Stmt:
         k_head, k = context.fresh.loop(depth)
         l_head, lane = context.fresh.loop(columns)
-        value = _at(b, {block.column: block.start + lane, last: first + k})
-        heads = k_head + l_head if moves_by_one(b, block.column) else l_head + k_head
-        return over_digits(context.fresh, nest(heads, Store(packed, (k, lane), value)))
+        digits = tuple(Loop(context.fresh.loop(loop.extent)[0][0].loop.axis, loop.extent) for loop in product.window)
+        places: dict[Atom, Index] = {block.column: block.start + lane, last: first + k}
+        places |= {loop: of(digit) for loop, digit in zip(product.window, digits, strict=True)}
+        store = Store(packed, (k, lane), _at(product.b, places))
+        if product.window:
+            rows = (*k_head, Digits(digits, first + k))
+            return nest(rows, _in_one_piece(context, l_head, store))
+        heads = k_head + l_head if moves_by_one(product.b, block.column) else l_head + k_head
+        return over_digits(context.fresh, nest(heads, store))
 
     zero = If((width - block.columns - 1,), _zero(context, packed, depth))
-    return _whole(block, (b,), sequence([zero, copied(block.columns)]), copied)
+    return _whole(block, (product.b,), sequence([zero, copied(block.columns)]), copied)
+
+
+def _in_one_piece(context: Context, heads: tuple[For, ...], store: Store) -> Stmt:
+    """Without tests of each element where the first and the last one are there.
+
+    for j: panel[j] = x[j] if tests(j) else 0
+        ->  if tests(0) and tests(n - 1) { for j: panel[j] = x[j] } else { as it was }
+    """
+    tests = tuple(c for e in walk_expr((store.value,)) if isinstance(e, Load) for c in e.conditions)
+    if not heads or not tests or any(split_linear(c, heads[0].loop) is None for c in tests):
+        return nest(heads, store)
+    (lane,) = heads
+    ends = [Substitution({lane.loop: end}).each(tests) for end in (ZERO, lane.loop.extent - 1)]
+    (value,) = rewrite((store.value,), lambda e: Load(e.buffer, e.index) if isinstance(e, Load) else e)
+    whole, j = context.fresh.loop(lane.loop.extent)
+    plain = renamed(Store(store.buffer, store.index, value), {lane.loop: j})
+    return If(tuple(dict.fromkeys(c for end in ends for c in end)), nest(whole, plain), nest(heads, store))
 
 
 def _at(e: Expr, places: Mapping[Atom, Index]) -> Expr:

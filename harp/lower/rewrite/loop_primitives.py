@@ -144,10 +144,6 @@ def shrink(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index
     return statement(s)
 
 
-# Columns that one row of accumulators serves while it streams through memory.
-_STRIP = 512
-
-
 @attrs.frozen
 class Context:
     """What the rules know besides the statement."""
@@ -156,9 +152,9 @@ class Context:
     fresh: FreshLoops
 
 
-def strips(context: Context, body: Stmt, column: Loop, width: int = _STRIP) -> Stmt:
+def strips(context: Context, body: Stmt, column: Loop, width: int | None = None) -> Stmt:
     """for j: body  ->  for jb { for l < min(width, remainder) inside the body }"""
-    extent, count = column.extent, column.extent.constant
+    extent, count, width = column.extent, column.extent.constant, width or context.target.strip
     room = width if count is None else min(max(count, 1), width)
     blocks = split(context.fresh, extent, room)
     head, lane = context.fresh.loop(blocks.length, LoopKind.SIMD)

@@ -32,46 +32,42 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.nests import FreshLoops, nest, rebuilt, renamed
 from harp.lower.rewrite.hoisting import hoisted
-from harp.lower.rewrite.loop_primitives import split
+from harp.lower.rewrite.loop_primitives import Context, split
+from harp.lower.target import Target
 from harp.trace.index.polynomial import Loop, indirect_in, value_atoms
 
-# Elements of a vector loop that one thread takes at a time: a few microseconds of work.
-_PART = 4096
-# Columns that one thread takes of updates at places that are data: enough to make light of reading the places again.
-_STRIP = 128
 
-
-def parallel(kernel: Kernel) -> Kernel:
+def parallel(kernel: Kernel, target: Target) -> Kernel:
     """The kernel with parallel loops, and with names for elements of index arrays."""
-    return hoisted(kernel.with_body(_parallel(FreshLoops(kernel), kernel.body)))
+    return hoisted(kernel.with_body(_parallel(Context(target, FreshLoops(kernel)), kernel.body)))
 
 
-def _parallel(fresh: FreshLoops, s: Stmt) -> Stmt:
+def _parallel(context: Context, s: Stmt) -> Stmt:
     if isinstance(s, Nest):
-        return _outermost(fresh, s)
+        return _outermost(context, s)
     if isinstance(s, (Seq, Alloc, If, Repeat)):
-        return rebuilt(s, lambda part: _parallel(fresh, part))
+        return rebuilt(s, lambda part: _parallel(context, part))
     return s
 
 
-def _outermost(fresh: FreshLoops, s: Nest) -> Stmt:
+def _outermost(context: Context, s: Nest) -> Stmt:
     head = s.heads[0]
     if not isinstance(head, For) or not _stores_outside(s):
         return s
     if head.kind is LoopKind.SIMD and len(s.heads) == 1:
         count = head.loop.extent.constant
-        if count is None or count > _PART:
-            return _parts(fresh, s, head)
+        if count is None or count > context.target.part:
+            return _parts(context, s, head)
     if head.kind is not LoopKind.PLAIN:
         return s
     first, rest = For(head.loop, LoopKind.PARALLEL), s.heads[1:]
     report = check_parallel(first, rest, s.body, {})
     if report.errors or report.unproven:
-        return _strips(fresh, s) or s
+        return _strips(context, s) or s
     return Nest((first, *rest), s.body)
 
 
-def _strips(fresh: FreshLoops, s: Nest) -> Stmt | None:
+def _strips(context: Context, s: Nest) -> Stmt | None:
     """Columns of updates, all rows of which go in order."""
     inner = _innermost(s)
     last = inner.heads[-1] if inner is not None else None
@@ -80,10 +76,10 @@ def _strips(fresh: FreshLoops, s: Nest) -> Stmt | None:
     if not isinstance(inner.body, Store) or not any(indirect_in(p) for p in inner.body.index):
         return None
     extent = last.loop.extent
-    strips = split(fresh, extent, _STRIP, LoopKind.PARALLEL)
+    strips = split(context.fresh, extent, context.target.scatter_strip, LoopKind.PARALLEL)
     if not strips.heads or any(isinstance(a, Loop) for a in value_atoms(extent)):
         return None
-    columns, lane = fresh.loop(strips.length, LoopKind.SIMD)
+    columns, lane = context.fresh.loop(strips.length, LoopKind.SIMD)
     body = nest((*inner.heads[:-1], *columns), renamed(inner.body, {last.loop: strips.start + lane}))
     whole = _with_innermost(s, body)
     report = check_parallel(strips.heads[0], (), whole, {})
@@ -112,9 +108,9 @@ def _stores_outside(s: Stmt) -> bool:
     return all(buffer in own or buffer.space in (Space.OUTPUT, Space.SCRATCH) for buffer in stores)
 
 
-def _parts(fresh: FreshLoops, s: Nest, head: For) -> Stmt:
-    parts = split(fresh, head.loop.extent, _PART)
+def _parts(context: Context, s: Nest, head: For) -> Stmt:
+    parts = split(context.fresh, head.loop.extent, context.target.part)
     if not parts.heads:  # it is short, for all sizes
         return s
-    inner, lane = fresh.loop(parts.length, LoopKind.SIMD)
-    return _parallel(fresh, nest(parts.heads + inner, renamed(s.body, {head.loop: parts.start + lane})))
+    inner, lane = context.fresh.loop(parts.length, LoopKind.SIMD)
+    return _parallel(context, nest(parts.heads + inner, renamed(s.body, {head.loop: parts.start + lane})))

@@ -41,12 +41,14 @@ from harp.lower.rewrite.loop_primitives import Context
 from harp.lower.schedule.build import build
 from harp.lower.schedule.schedule import schedule
 from harp.lower.target import Target
+from harp.trace.array.array import node_of
+from harp.trace.array.primitives import map_reduce
 from harp.trace.graph import view
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import MapReduce, Node, positions
 from harp.trace.index.polynomial import as_index
 from harp.trace.scalar.dtypes import f64, i64
-from harp.trace.scalar.expr import Operand, const
+from harp.trace.scalar.expr import Operand, apply, const
 from harp.trace.scalar.ops import Op, Reduce
 
 X, W, B = parameter(N, M), parameter(M, K, name="w"), parameter(K, name="b")
@@ -245,3 +247,37 @@ def test_sums_over_two_axes_are_panels_of_products(heads, sizes):
     source = f.lower(x, q).source
     if find_toolchain() is not None and "harp_gemm" in source:
         assert not [line for line in source.splitlines() if "thread0[" in line and "fma" in line]
+
+
+def windows(x: harp.Array, w: harp.Array, border: int) -> harp.Array:
+    """Sums over channels and windows of an image with zeros round it: out[o, y, x]."""
+    image, kernel = node_of(x), node_of(w)
+    (c, height, width), (o, _, h, b) = image.shape, kernel.shape
+    domain = (o, height + 2 * border - h + 1, width + 2 * border - b + 1, c, h, b)
+    at = positions(domain)
+    rows, columns = at[1] + at[4] - border, at[2] + at[5] - border
+    inside = (rows, height - 1 - rows, columns, width - 1 - columns) if border else ()
+    shown = view.view(image, domain, (at[3], rows, columns), inside, const(0, image.dtype))
+    weights = view.view(kernel, domain, (at[0], at[3], at[4], at[5]))
+    return map_reduce(lambda p, q: apply(Op.MUL, p, q), [shown, weights], domain, Reduce.SUM, (3, 4, 5))
+
+
+@pytest.mark.parametrize("border", [0, 1])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_over_windows_are_panels_of_all_that_a_window_has(border, dtype):
+    f = harp.jit(lambda x, w: windows(x, w, border))
+    rng = np.random.default_rng(0)
+    for c, height, width, o, h, b in [
+        (3, 9, 20, 5, 3, 3),
+        (40, 4, 33, 6, 3, 2),
+        (1, 3, 3, 1, 3, 3),
+        (0, 4, 5, 3, 2, 2),
+    ]:
+        x, w = rng.normal(size=(c, height, width)).astype(dtype), rng.normal(size=(o, c, h, b)).astype(dtype)
+        padded = np.pad(x.astype("f8"), [(0, 0), (border, border), (border, border)])
+        shown = np.lib.stride_tricks.sliding_window_view(padded, (h, b), (1, 2))
+        expected = np.einsum("cyxij,ocij->oyx", shown, w.astype("f8"))
+        np.testing.assert_allclose(np.asarray(f(x, w)), expected, rtol=1e-4, atol=1e-4)
+    assert f.compilations == 1
+    if find_toolchain() is not None and "harp_gemm" in (source := f.lower(x, w).source):
+        assert "harp_gemm_panel" not in source, "a panel for each row of a window would be a few elements"
