@@ -118,7 +118,7 @@ RECURSIVE = {
         "trace/sizes/signature": "_expressions",
         "transforms/autodiff/checkpoint": "_all_cotangents",
         "transforms/autodiff/custom": "_with_none",
-        "transforms/autodiff/loops/bounds": "with_bounds range_of _of",
+        "transforms/autodiff/loops/bounds": "with_bounds range_of _range_of_expr",
         "transforms/batching/iteration_rules": "_with_loops_of_some",
         "transforms/jit/calls": "assembly.build on_host.fetched",
     },

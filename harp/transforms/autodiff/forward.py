@@ -96,7 +96,7 @@ def linearize(function: Function, *primals: Tree, has_aux: bool = False) -> tupl
 
 
 def _pushed(function: Function, staged: Staged, directions: Sequence[Array], has_aux: bool) -> tuple[Any, Any, Any]:
-    """The value, its tangent, and what comes beside them."""
+    """The value, its tangent, and the auxiliary output."""
     graph = staged.traced.graph
     forward = jvp_graph(graph, graph.inputs)
     results = run(forward, [*staged.primals, *directions])
@@ -108,11 +108,11 @@ def _pushed(function: Function, staged: Staged, directions: Sequence[Array], has
 
 def require_tuples(name: str, primals: object, tangents: object) -> None:
     """Raise ArgumentError unless both are tuples, with an entry for each argument."""
-    for what, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, (tuple, list)):
+    for what, argument in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(argument, (tuple, list)):
             raise ArgumentError(
                 f"{name} takes a tuple of primals and a tuple of tangents, one for each argument: "
-                f"{name}(f, (x,), (direction,)); the {what} are of type {type(given).__name__}{where()}"
+                f"{name}(f, (x,), (direction,)); the {what} are of type {type(argument).__name__}{where()}"
             )
 
 
@@ -121,7 +121,7 @@ def _zeros(like: Array) -> Array:
 
 
 def _split(function: Function, staged: Staged, values: Sequence[Array], has_aux: bool) -> tuple[Any, Any, TreeSpec]:
-    """The value, what comes beside it, and the tree of the value."""
+    """The value, the auxiliary output, and the tree of the value."""
     result, treedef = unflatten(staged.traced.treedef, values), staged.traced.treedef
     if not has_aux:
         return result, None, treedef
@@ -132,9 +132,9 @@ def _split(function: Function, staged: Staged, values: Sequence[Array], has_aux:
 
 def _tangents(tangents: tuple[Tree, ...], staged: Staged) -> list[Array]:
     """Tangents as arrays. Raises TangentError where they do not fit the primals."""
-    leaves, given = flatten(tangents)
-    if not alike(given, staged.treedef):
-        texts = f"the tangents are a tree {spec_text(given)}, but the primals are a tree {spec_text(staged.treedef)}"
+    leaves, tree = flatten(tangents)
+    if not alike(tree, staged.treedef):
+        texts = f"the tangents are a tree {spec_text(tree)}, but the primals are a tree {spec_text(staged.treedef)}"
         raise TangentError(f"{texts}{where()}")
     inputs = staged.traced.graph.inputs
     return [fitting(leaf, i, "tangent", f"{i.name}", TangentError) for leaf, i in zip(leaves, inputs, strict=True)]
