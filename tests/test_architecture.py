@@ -48,10 +48,10 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 RECURSIVE = {
     "the nesting of statements, at most MOST_NESTED variables and the loops of the user": {
         "backends/c/emit/function": "hoisted",
-        "backends/c/emit/render": "_inside",
+        "backends/c/emit/render": "_stores",
         "lower/device/grid": "_Mapping.statement through_branches",
         "lower/device/groups": "suits",
-        "backends/c/emit/work": "Work._of",
+        "backends/c/emit/work": "Work._amount",
         "lower/device/long_sums": "_flat _in_order",
         "lower/device/rows": "_statement",
         "lower/device/running_sums": "_results.statement _without",

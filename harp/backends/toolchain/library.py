@@ -1,7 +1,7 @@
-"""The C files that come with harp, in `c/library`: their texts, and which of them a piece of C includes.
+"""The C files that come with harp, in `c/library`: their texts, and the files that a piece of C includes.
 
 They are read through the loader of this package, so harp may be in an archive. In a wheel all of them are one file,
-each behind a form feed and a line with its name. Who finds its programs in the cache reads none of them.
+each behind a form feed and a line with its name. A process that finds its programs in the cache reads none of them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _read(*path: str) -> str:
 
 @cache
 def _bundle() -> Mapping[str, str]:
-    """All files by their paths, where they are one."""
+    """All files by path, if they are bundled in one file."""
     try:
         parts = _read("library.txt").split("\f")
     except OSError:
@@ -52,19 +52,19 @@ def _bundle() -> Mapping[str, str]:
 
 
 def included(*codes: str) -> Mapping[str, str]:
-    """The files that pieces of C include, and those that these include, with their texts."""
-    found: dict[str, str] = {}
-    wanted = [name for code in codes for name in _INCLUDE.findall(code)]
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found[name] = text(name)
-            wanted += _INCLUDE.findall(found[name])
-    return dict(sorted(found.items()))
+    """The files that pieces of C include, directly and indirectly, with their texts."""
+    texts: dict[str, str] = {}
+    pending = [name for code in codes for name in _INCLUDE.findall(code)]
+    while pending:
+        name = pending.pop()
+        if name not in texts:
+            texts[name] = text(name)
+            pending += _INCLUDE.findall(texts[name])
+    return dict(sorted(texts.items()))
 
 
 def write(files: Mapping[str, str], directory: Path) -> None:
-    """Put files where a compiler finds them."""
+    """Write files where a compiler finds them."""
     for name, content in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
