@@ -77,7 +77,7 @@ RECURSIVE = {
         "lower/reductions/scan": "_behind in_parts",
         "lower/report/counts": "_valued.value",
         "lower/report/executions": "_narrow _sum _bernoulli",
-        "lower/report/report": "_own _range",
+        "lower/report/report": "_allocated_bytes _range",
         "lower/report/operations": "_statements",
         "lower/rewrite/digits": "over_digits",
         "lower/rewrite/hoisting": "_Names.statement",
@@ -95,7 +95,7 @@ RECURSIVE = {
     "the nesting of the user's loops and branches, or the views between operations, or a rank": {
         "lower/graph/factors_before_loops": "factors_before_loops",
         "lower/graph/dead_results": "kept_elements",
-        "lower/graph/legalise": "_part verify_legalised",
+        "lower/graph/legalise": "_real_or_imag verify_legalised",
         "lower/graph/simplify": "_reads_turned",
         "lower/graph/sums_behind_loops": "sums_behind_loops _Behind._summed _Behind._of_all_steps",
         "lower/report/page/links": "_inner_sites",
