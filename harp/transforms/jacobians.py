@@ -168,7 +168,7 @@ def _value_and_jacobian(
     @wraps(function)
     def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
         staged = stage_arguments(function, numbers, args, kwargs)
-        results = _results(staged, has_aux, function_name(function))
+        results = _staged_results(staged, has_aux, function_name(function))
         _check_numbers(results.graph, name, function_name(function), holomorphic)
         rows = []
         for row in blocks(results):
@@ -179,7 +179,7 @@ def _value_and_jacobian(
     return differentiated
 
 
-def _results(staged: Staged, has_aux: bool, name: str) -> _Results:
+def _staged_results(staged: Staged, has_aux: bool, name: str) -> _Results:
     graph, treedef = prepared(staged.traced.graph, staged.traced.graph.inputs), staged.traced.treedef
     values = run(graph, staged.primals)
     if has_aux:

@@ -47,7 +47,7 @@ def measure(threads: int) -> Limits:
     library = build_and_load(Source(units), CompileOptions())
     with threads_of_this_thread(threads):
         single, double = (_multiply_adds(library, dtype, lanes, threads) for dtype, lanes in names.items())
-        return Limits(_copy(library, names[f32], threads), single, double)
+        return Limits(_copy_speed(library, names[f32], threads), single, double)
 
 
 def _unit(dtype: DType, lanes: int) -> Unit:
@@ -66,7 +66,7 @@ def _multiply_adds(library: Library, dtype: DType, lanes: int, threads: int) -> 
     return 2.0 * _CHAINS * lanes * int(steps[0]) * threads / seconds
 
 
-def _copy(library: Library, lanes: int, threads: int) -> float:
+def _copy_speed(library: Library, lanes: int, threads: int) -> float:
     """The bytes read and written per second."""
     source = np.ones(_COPIED, np.uint8)
     target = np.zeros_like(source)

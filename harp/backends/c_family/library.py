@@ -218,16 +218,16 @@ def _bytes(stmt: LibraryCall, prints: Printer) -> str:
     return "*".join([*factors, f"sizeof({TYPES[stmt.operands[-1].buffer.dtype]})"])
 
 
-def _copy(stmt: LibraryCall, prints: Printer) -> str:
+def _memcpy(stmt: LibraryCall, prints: Printer) -> str:
     source, target = map(prints.pointer, stmt.operands)
     return f"__builtin_memcpy({target}, {source}, {_bytes(stmt, prints)});"
 
 
-def _zero(stmt: LibraryCall, prints: Printer) -> str:
+def _memset(stmt: LibraryCall, prints: Printer) -> str:
     return f"__builtin_memset({prints.pointer(stmt.operands[0])}, 0, {_bytes(stmt, prints)});"
 
 
-_BUILTINS: Mapping[Routine, Callable[[LibraryCall, Printer], str]] = {Routine.COPY: _copy, Routine.ZERO: _zero}
+_BUILTINS: Mapping[Routine, Callable[[LibraryCall, Printer], str]] = {Routine.COPY: _memcpy, Routine.ZERO: _memset}
 _STEMS: Mapping[RowOp, str] = {
     RowOp.SORT: "sort",
     RowOp.ORDER: "argsort",

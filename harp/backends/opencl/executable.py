@@ -184,7 +184,7 @@ def _references(value: object) -> int:
     return sys.getrefcount(value)
 
 
-def _counted() -> int:
+def _counted_references() -> int:
     """The reference count that Python reports in `taken`, including its own variables: versions differ."""
 
     def taken(argument: object) -> int:
@@ -194,7 +194,7 @@ def _counted() -> int:
     return taken(buffer)
 
 
-_ONE_VARIABLE = _counted()
+_ONE_VARIABLE = _counted_references()
 
 
 def _computes_in_doubles(launched: LaunchCode) -> bool:

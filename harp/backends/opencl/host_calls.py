@@ -168,7 +168,7 @@ def call_python(
     sources: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
 ) -> None:
     """Call a function of Python: (buffer, offset, dtype, shape of one call) of each result, and of each operand."""
-    operands = [_read(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
+    operands = [_downloaded(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
     made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
     for (buffer, at, _, _), array in zip(targets, made, strict=True):
         if array.size:
@@ -176,7 +176,7 @@ def call_python(
             cl.enqueue_copy(run.queue, buffer, flat_bytes(whole), dst_offset=at * whole.itemsize)
 
 
-def _read(run: Run, buffer: ClMemory, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:
+def _downloaded(run: Run, buffer: ClMemory, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:
     array = np.empty(shape, as_dtype(dtype).numpy)
     if array.size:
         cl.enqueue_copy(run.queue, flat_bytes(array), buffer, src_offset=at * array.itemsize)

@@ -42,7 +42,7 @@ def measure(device: OpenCLDevice) -> Limits:
         with device.lock:
             device.queue.finish()
             double = _multiply_adds(device, "double", 8) if device.has_doubles else None
-            return Limits(_copy(device), _multiply_adds(device, "float", 4), double)
+            return Limits(_copy_speed(device), _multiply_adds(device, "float", 4), double)
     except (cl.Error, MemoryError) as error:
         raise DeviceError(f"{device!r} failed: {error}") from None
 
@@ -54,7 +54,7 @@ def _program(device: OpenCLDevice, number: str, lanes: int) -> cl.Program:
     return build.program(device, doubles + macros + library.text("measure.h", "opencl"), number == "double")
 
 
-def _copy(device: OpenCLDevice) -> float:
+def _copy_speed(device: OpenCLDevice) -> float:
     """The bytes read and written per second: by work-items, or by the driver's own copy."""
     size = min(_COPIED, device.device.max_mem_alloc_size // _PART) // 4096 * 4096
     flags = cl.mem_flags

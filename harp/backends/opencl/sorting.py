@@ -103,15 +103,15 @@ def sort_rows(
     merges = (runs - 1).bit_length()
     sets = _arrays(run, RowOp(function), rows * n, itemsize, target)
     here, there = sets[merges % 2], sets[1 - merges % 2]  # so that the last pass ends in the first set
-    _put(run, launch, launched[0], (runs, rows), (keys, *here, there[-1]), (rows, n, width, 0))
+    _enqueue(run, launch, launched[0], (runs, rows), (keys, *here, there[-1]), (rows, n, width, 0))
     for number in range(merges):
         merged = width << number
         parts = -(-n // (2 * merged)) * -(-2 * merged // block)
         arrays = tuple(array for both in zip(here, there, strict=True) for array in both)
-        _put(run, launch, launched[1], (parts, rows), arrays, (rows, n, merged, block))
+        _enqueue(run, launch, launched[1], (parts, rows), arrays, (rows, n, merged, block))
         here, there = there, here
     if values:
-        _put(run, launch, launched[2], (-(-n // block), rows), (values[0], here[-1], target), (rows, n, 0, block))
+        _enqueue(run, launch, launched[2], (-(-n // block), rows), (values[0], here[-1], target), (rows, n, 0, block))
 
 
 def _lengths(device: OpenCLDevice, n: int) -> tuple[int, int]:
@@ -134,7 +134,7 @@ def _arrays(run: Run, function: RowOp, count: int, itemsize: int, target: Place)
     return (fresh(itemsize), first), (fresh(itemsize), fresh(8))
 
 
-def _put(
+def _enqueue(
     run: Run,
     launch: Callable[..., object],
     launched: Launch,

@@ -179,7 +179,7 @@ def _references(buffer: NDArray) -> tuple[int, int]:
     return sys.getrefcount(buffer), sys.getrefcount(base)
 
 
-def _counted() -> tuple[int, int]:
+def _counted_references() -> tuple[int, int]:
     """The reference counts that Python reports in `alone`, including its own variables: versions differ."""
     buffer = _array((0,), np.dtype(np.uint8), _fresh(_ALIGNMENT + _PAGE))
     return _references(buffer)
@@ -208,4 +208,4 @@ def _give_up() -> None:
     _free, _kept, _kept_bytes = {}, {}, 0
 
 
-_ONE_VARIABLE, _BASE = _counted()
+_ONE_VARIABLE, _BASE = _counted_references()

@@ -30,13 +30,13 @@ _warned_of: set[Path] = set()
 
 def places() -> Iterator[Path]:
     """The directories of entries, in order of preference. The private one is last, and made when it is reached."""
-    yield from _shared()
+    yield from _shared_places()
     private = _private_directory()
     if private is not None:
         yield private
 
 
-def _shared() -> Iterator[Path]:
+def _shared_places() -> Iterator[Path]:
     """The directories that other processes use, too."""
     chosen, base = os.environ.get("HARP_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME", "")
     if chosen:
@@ -78,7 +78,7 @@ def prepare(directory: Path) -> str | None:
 
 def directory() -> Path | None:
     """The directory in use that other processes use, too; None if there is none."""
-    return next((place for place in _shared() if trust.directory_refusal(place) is None), None)
+    return next((place for place in _shared_places() if trust.directory_refusal(place) is None), None)
 
 
 def get(key: str, suffix: str) -> bytes | None:
@@ -99,7 +99,7 @@ def get_library(key: str) -> Stored | None:
 def keys(kind: str) -> list[str]:
     """The keys of all records of a kind, the most recently used first. Some may be damaged."""
     records: list[bound.Entry] = []
-    for place in (*_shared(), *_private):
+    for place in (*_shared_places(), *_private):
         try:
             opened = trust.open_directory(place)
         except (OSError, trust.Refused):
@@ -115,7 +115,7 @@ def keys(kind: str) -> list[str]:
 
 def count_hit() -> None:
     """Count a program that was found in the cache."""
-    for place in _shared():
+    for place in _shared_places():
         try:
             opened = trust.open_directory(place)
         except (OSError, trust.Refused):
@@ -130,7 +130,7 @@ def count_hit() -> None:
 def _find(key: str, suffix: str) -> tuple[int, Path, bytes] | None:
     """An undamaged entry: its open file, its path, and its content."""
     name = f"{key}{suffix}"
-    for place in (*_shared(), *_private):
+    for place in (*_shared_places(), *_private):
         try:
             opened = trust.open_directory(place)
         except (OSError, trust.Refused):
@@ -174,7 +174,7 @@ def digest(name: str, content: bytes) -> bytes:
 
 def forget(key: str, suffix: str) -> None:
     """Remove an entry."""
-    for place in (*_shared(), *_private):
+    for place in (*_shared_places(), *_private):
         try:
             opened = trust.open_directory(place)
         except (OSError, trust.Refused):

@@ -93,7 +93,7 @@ def forget(command: tuple[str, ...]) -> None:
 def recall(command: tuple[str, ...]) -> Toolchain | None:
     """The properties of this compiler that an earlier process found."""
     try:
-        known = _read(key_of(command))
+        known = _entry(key_of(command))
     except OSError as error:
         log.debug("%s cannot be looked at: %s", command, error)
         return None
@@ -102,11 +102,11 @@ def recall(command: tuple[str, ...]) -> Toolchain | None:
 
 def usable_elsewhere() -> list[Toolchain]:
     """The compilers of other machines, or once of this one, whose programs run here; the last used first."""
-    all_known = [known for key in cache.keys(_KIND) if (known := _read(key)) is not None]
+    all_known = [known for key in cache.keys(_KIND) if (known := _entry(key)) is not None]
     return [known.toolchain for known in all_known if not known.lacks]
 
 
-def _read(key: str) -> Known | None:
+def _entry(key: str) -> Known | None:
     content = cache.get(key, _SUFFIX)
     return None if content is None else parsed(content)
 

@@ -28,7 +28,7 @@ def text(name: str, backend: str = "c") -> str:
     Raises OSError if there is none.
     """
     try:
-        return _read(backend, "library", *name.split("/"))
+        return _file_text(backend, "library", *name.split("/"))
     except OSError:
         bundle = _bundle()
         if f"{backend}/library/{name}" not in bundle:
@@ -36,7 +36,7 @@ def text(name: str, backend: str = "c") -> str:
         return bundle[f"{backend}/library/{name}"]
 
 
-def _read(*path: str) -> str:
+def _file_text(*path: str) -> str:
     loader = cast(_Loader, __spec__.loader)  # importlib.resources takes longer to import than to find a program
     return loader.get_data(os.path.join(_BACKENDS, *path)).decode()
 
@@ -45,7 +45,7 @@ def _read(*path: str) -> str:
 def _bundle() -> Mapping[str, str]:
     """All files by path, if they are bundled in one file."""
     try:
-        parts = _read("library.txt").split("\f")
+        parts = _file_text("library.txt").split("\f")
     except OSError:
         return {}
     return {name: content for name, _, content in (part.partition("\n") for part in parts)}

@@ -128,13 +128,13 @@ def _candidates() -> Iterator[tuple[str, ...]]:
     for variable in ("HARP_CC", "CC"):
         text = os.environ.get(variable, "").strip()
         if text:
-            yield _split(text)
+            yield _command_words(text)
     yield from (("cc",), ("gcc",), ("clang",))
     if importlib.util.find_spec("ziglang") is not None:
         yield sys.executable, "-m", "ziglang", "cc"
 
 
-def _split(text: str) -> tuple[str, ...]:
+def _command_words(text: str) -> tuple[str, ...]:
     """The words of a command; a program whose path contains spaces is one word."""
     if shutil.which(text):
         return (text,)

@@ -78,9 +78,9 @@ def take(file: Path) -> int:
     """
     try:
         with open(file, "rb") as opened:
-            lacks = {name: _lacks(name, data) for name, data in _read(file, opened)}  # checks all of it first
+            lacks = {name: _lacks(name, data) for name, data in _read_entries(file, opened)}  # checks all of it first
             _require_useful(file, lacks)
-            return sum(_keep(name, data) for name, data in _read(file, opened) if not lacks[name])
+            return sum(_keep(name, data) for name, data in _read_entries(file, opened) if not lacks[name])
     except (OSError, EOFError, zlib.error, ValueError, LookupError, RecursionError, MemoryError) as error:
         reason = str(error) or type(error).__name__
         raise CacheError(f"{file} cannot be read: {reason}; export it again") from None
@@ -93,7 +93,7 @@ def _keep(name: str, data: bytes) -> int:
     return 1
 
 
-def _read(file: Path, opened: BinaryIO) -> Iterator[tuple[str, bytes]]:
+def _read_entries(file: Path, opened: BinaryIO) -> Iterator[tuple[str, bytes]]:
     """The entries of an open file, from the start. Raises CacheError, or what `take` catches."""
     opened.seek(0)
     with gzip.open(opened) as stream:

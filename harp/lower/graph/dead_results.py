@@ -66,7 +66,7 @@ def _kept(graph: Graph, nodes: Sequence[Node]) -> dict[Node, _Kept]:
     for node in reversed(nodes):
         if isinstance(node, Iteration):
             parts = {part.number for part in node.parts if part in read}
-            live = kept[node] = _needed(_with_clean_steps(node), parts)
+            live = kept[node] = _live_part(_with_clean_steps(node), parts)
             read |= {node.operands[place - 1] for place in live.places}
         elif node in read:
             read |= {*node.inputs}
@@ -84,7 +84,7 @@ def _over(node: Iteration, operands: tuple[Node, ...]) -> Iteration:
     return Iteration(node.length, operands, node.body, node.tested, node.reverse)
 
 
-def _needed(node: Iteration, parts: set[int]) -> _Kept:
+def _live_part(node: Iteration, parts: set[int]) -> _Kept:
     """The inputs and results that these results need, in this step and in earlier ones."""
     body = node.body
     numbers = {i: place for place, i in enumerate(body.inputs)}
@@ -129,7 +129,7 @@ def kept_elements(graph: Graph) -> Graph:
             body = attrs.evolve(new.body, outputs=outputs)
             new = Iteration(new.length, new.operands, body, new.tested, new.reverse)
         if node in reads:
-            new = _reading(node, new, reads[node], more)
+            new = _narrowed(node, new, reads[node], more)
         return with_body(new, kept_elements)
 
     changed = transform(graph, rule)
@@ -209,7 +209,7 @@ def _is_smaller(part: Shape, whole: Shape) -> bool:
     return len(part) < len(whole) or (len(part) == len(whole) and any(few))
 
 
-def _reading(old: Iteration, node: Iteration, reads: Sequence[_Read], more: dict[Node, tuple[Node, ...]]) -> Iteration:
+def _narrowed(old: Iteration, node: Iteration, reads: Sequence[_Read], more: dict[Node, tuple[Node, ...]]) -> Iteration:
     """The loop, which gets the parts that it reads as elements of arrays of their own."""
     body = node.body
     kept = {read.node: fresh_input("kept", read.node.shape, read.node.dtype) for read in reads}

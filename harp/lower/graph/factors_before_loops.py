@@ -57,7 +57,7 @@ def _moved(node: Iteration) -> Iteration:
             across: dict[Node, Node] = {
                 view: along_rows(view, axis) for view, axis in _lying_across(made) if view.src in fixed
             }
-            return _reading(made, across) if across else made
+            return _with_operands(made, across) if across else made
         return made
 
     steps = transform(graph_of(body), rule)
@@ -94,7 +94,7 @@ def _is_along(p: Index, size: Index) -> bool:
     return isinstance(p.atom, Loop) and p.atom.extent is size
 
 
-def _reading(node: MapReduce, views: Mapping[Node, Node]) -> Node:
+def _with_operands(node: MapReduce, views: Mapping[Node, Node]) -> Node:
     """The sum with other operands in place of views, in it and in its terms; other users of the terms keep theirs."""
 
     def term(operand: Node) -> Node:

@@ -82,7 +82,7 @@ def _never(node: View) -> Node | None:  # view(x) where c >= 0, which never hold
 
 
 def _number_everywhere(node: View) -> Node | None:  # view(number) -> number
-    number = _number(node.src)
+    number = _uniform_value(node.src)
     if number is not None and (node.fill is None or node.fill is number):
         return MapReduce(node.shape, (), number)
     return None
@@ -128,12 +128,12 @@ def _empty(node: Node) -> Node | None:
     number = const(0, node.dtype)
     if isinstance(node, MapReduce) and node.reduce is not None:
         number = const(node.reduce.identity(node.dtype), node.dtype)
-    elif _number(node) is not None:
+    elif _uniform_value(node) is not None:
         return None
     return MapReduce(node.shape, (), number)
 
 
-def _number(node: Node) -> Const | None:
+def _uniform_value(node: Node) -> Const | None:
     """The number that all elements equal, if it is known."""
     if isinstance(node, MapReduce) and node.reduce is None and isinstance(node.expr, Const):
         return node.expr
@@ -163,7 +163,7 @@ def _no_stop(node: MapReduce) -> Node | None:  # stop_gradient(a) -> a, opaque(a
 
 
 def _number_operand(node: MapReduce) -> Node | None:  # map (x, number) -> f(x0, x1)  ->  map (x) -> f(x0, number)
-    numbers = {slot: _number(operand) for slot, operand in enumerate(node.operands)}
+    numbers = {slot: _uniform_value(operand) for slot, operand in enumerate(node.operands)}
     known: dict[int, Expr] = {slot: number for slot, number in numbers.items() if number is not None}
     if not known or not any(e.slot in known for e in operands_in(node.expr)):
         return None
@@ -211,7 +211,7 @@ def _formula_operands(node: Iteration) -> Node | None:  # for t: f(c, map () -> 
     known: dict[Node, Node] = {}
     for place in node.body.place()[2]:
         operand = node.operands[place - 1]
-        formula = _number(operand) or _by_position(operand)
+        formula = _uniform_value(operand) or _by_position(operand)
         if formula is not None:
             known[node.body.inputs[place]] = MapReduce(operand.shape, (), formula)
     if not known:
@@ -266,7 +266,7 @@ def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
 
 
 def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
-    number = _number(node.src)
+    number = _uniform_value(node.src)
     return None if number is None or node.fill not in (None, number) else MapReduce(node.shape, (), number)
 
 

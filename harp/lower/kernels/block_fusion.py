@@ -145,7 +145,7 @@ def _block(members: Sequence[_Member], tiles: Mapping[Buffer, Buffer], size: int
     parts: list[Stmt] = []
     for member in members:
         head, lane = fresh.loop(blocks.length)
-        body = shrink(renamed(member.body, {member.loop: blocks.start + lane}), tiles, partial(_at, lane))
+        body = shrink(renamed(member.body, {member.loop: blocks.start + lane}), tiles, partial(_in_tile, lane))
         parts.append(nest(head, body))
     whole = sequence(parts)
     for tile in dict.fromkeys(tiles.values()):
@@ -153,5 +153,5 @@ def _block(members: Sequence[_Member], tiles: Mapping[Buffer, Buffer], size: int
     return Kernel(joined_name(m.kernel for m in members), nest(blocks.heads, whole))
 
 
-def _at(lane: Index, index: tuple[Index, ...]) -> tuple[Index, ...]:
+def _in_tile(lane: Index, index: tuple[Index, ...]) -> tuple[Index, ...]:
     return (lane,)

@@ -110,7 +110,7 @@ class _Checked:
         if isinstance(s, Store):
             return self.store(s)
         if isinstance(s, Row):
-            return self.chain(_needed(self.row(s)), s)
+            return self.chain(_needed_tests(self.row(s)), s)
         inner = rebuilt(s, self.statement)
         return self.branch(inner) if isinstance(inner, If) else inner
 
@@ -123,7 +123,7 @@ class _Checked:
             if isinstance(e, Position):
                 always.extend(self.indirects(e.index))
             elif isinstance(e, Load) and e.conditions:
-                tests = _needed((*self.conditions(e.conditions), *self.inside(e, self.origins.of_load(e))))
+                tests = _needed_tests((*self.conditions(e.conditions), *self.inside(e, self.origins.of_load(e))))
                 if any(test.access for test in tests):
                     before.append(self.chain(tests, _NOTHING))
                     return Load(e.buffer, e.index, tuple(c for test in tests for c in test.conditions), e.fill)
@@ -137,11 +137,11 @@ class _Checked:
         # A variable gets a value in any case.
         starts = s.buffer.space is Space.REG and s.reduce is None
         fallback = Store(s.buffer, (), const(0, s.buffer.dtype)) if starts else None
-        whole = self.chain(_needed(always), checked, fallback)
+        whole = self.chain(_needed_tests(always), checked, fallback)
         return sequence((*before, whole)) if before else whole
 
     def branch(self, s: If) -> Stmt:
-        tests = _needed(self.conditions(s.conditions))
+        tests = _needed_tests(self.conditions(s.conditions))
         if not any(test.access for test in tests):
             return s
         whole = If(tuple(c for test in tests for c in test.conditions), s.yes, s.no)
@@ -204,7 +204,7 @@ class _Checked:
         return If((-of(Indirect(self.fault, (ZERO,), as_index(_MOST))),), Seq(tuple(stored)))
 
 
-def _needed(tests: Iterable[_Test]) -> list[_Test]:
+def _needed_tests(tests: Iterable[_Test]) -> list[_Test]:
     """The tests without conditions that an earlier test has, and without those that hold for all sizes."""
     known: set[Index] = set()
     needed: list[_Test] = []

@@ -43,7 +43,7 @@ def with_copied_parts(
 ) -> tuple[tuple[Buffer, ...], tuple[Kernel, ...]]:
     """Buffers for the parts of `source` that are read after `target` is stored to, and the kernels, preceded by those
     that fill these buffers."""
-    first = next((k for k, kernel in enumerate(kernels) if _stores(kernel, target)), len(kernels))
+    first = next((k for k, kernel in enumerate(kernels) if _stores_to(kernel, target)), len(kernels))
     readers = [kernel for kernel in kernels[first:] if is_plain(kernel.body)]
     buffers: dict[_Part, Buffer] = {}
     for load in (load for kernel in readers for load in reads(kernel.body) if load.buffer is source):
@@ -61,7 +61,7 @@ def with_copied_parts(
         return Load(buffers[part], index, e.conditions, e.fill)
 
     # Columns last: their copy may be fused with the loop over the rows.
-    copies = [_copy(buffers[part], source, part) for part in sorted(buffers, key=lambda part: part[0] is None)]
+    copies = [_part_copy(buffers[part], source, part) for part in sorted(buffers, key=lambda part: part[0] is None)]
     others = [k.with_body(_with_values(k.body, leaf)) if k in readers else k for k in kernels]
     return tuple(buffers.values()), (*copies, *others)
 
@@ -73,7 +73,7 @@ def _small_part(load: Load) -> _Part | None:
     return part if times.constant is None or times.constant >= _TIMES else None
 
 
-def _copy(buffer: Buffer, source: Buffer, part: _Part) -> Kernel:
+def _part_copy(buffer: Buffer, source: Buffer, part: _Part) -> Kernel:
     """for i: buffer[i] = source[i, t], for elements inside of `source`; the others are not read."""
     along = positions(buffer.shape)
     rest = iter(along)
@@ -91,7 +91,7 @@ def _with_values(s: Stmt, leaf: Callable[[Expr], Expr]) -> Stmt:
     return rebuilt(s, lambda part: _with_values(part, leaf))
 
 
-def _stores(kernel: Kernel, target: Buffer) -> bool:
+def _stores_to(kernel: Kernel, target: Buffer) -> bool:
     return any(isinstance(s, Store) and s.buffer is target for s in walk(kernel.body))
 
 

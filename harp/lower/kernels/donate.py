@@ -39,7 +39,7 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
         stored = [k for k, kernel in enumerate(kernels) if target in _stored(kernel)]
         if not stored:
             continue
-        computed_from = _read(kernels[stored[0]])
+        computed_from = _read_buffers(kernels[stored[0]])
         for candidate in sorted(free, key=lambda k: built.inputs[k] not in computed_from):
             moved = _living_in(kernels, stored[0], built.inputs[candidate], target)
             if moved is not None:
@@ -82,11 +82,11 @@ def _fits(source: Buffer, target: Buffer) -> bool:
 def _reads_first(kernels: Sequence[Kernel], place: int, source: Buffer) -> tuple[Kernel, ...] | None:
     """The kernels, reordered: those that read `source`, and those that they depend on, precede the kernel at `place`.
     None if they depend on that kernel."""
-    last = max((k for k in range(place + 1, len(kernels)) if source in _read(kernels[k])), default=place)
+    last = max((k for k in range(place + 1, len(kernels)) if source in _read_buffers(kernels[k])), default=place)
     first: list[int] = []
     stored, read = set[Buffer](), set[Buffer]()
     for k in range(last, place - 1, -1):
-        stores, reads = _stored(kernels[k]), _read(kernels[k])
+        stores, reads = _stored(kernels[k]), _read_buffers(kernels[k])
         waits = stores & (read | stored) or reads & stored  # for the kernels that are moved
         if k > place and (source in reads or waits):
             first.insert(0, k)
@@ -99,7 +99,7 @@ def _reads_first(kernels: Sequence[Kernel], place: int, source: Buffer) -> tuple
 
 
 def _is_safe(kernel: Kernel, source: Buffer, target: Buffer) -> bool:
-    if source not in _read(kernel):
+    if source not in _read_buffers(kernel):
         return True
     return is_plain(kernel.body) and _reads_in_time(kernel.body, source, target)
 
@@ -166,14 +166,14 @@ def _stored(kernel: Kernel) -> set[Buffer]:
     return {store.buffer for store in _stores(kernel)} | used_whole(kernel.body).writes
 
 
-def _read(kernel: Kernel) -> set[Buffer]:
+def _read_buffers(kernel: Kernel) -> set[Buffer]:
     return {load.buffer for load in reads(kernel.body)} | used_whole(kernel.body).reads
 
 
 def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:
     """The kernel with one buffer in place of another."""
     renaming = Renaming(Substitution({}), {source: (target, ())})
-    return Kernel(kernel.name, renaming.statement(kernel.body)) if source in _read(kernel) else kernel
+    return Kernel(kernel.name, renaming.statement(kernel.body)) if source in _read_buffers(kernel) else kernel
 
 
 def _that_do_something(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:

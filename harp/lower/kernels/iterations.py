@@ -73,11 +73,11 @@ _FEW = 64
 
 def step_of(node: Iteration, counter: Counter) -> Graph:
     """The graph of the step, in which `counter` is its number."""
-    step = reads_before_updates(simplify(_counted(node, counter)))
+    step = reads_before_updates(simplify(_with_number_formulas(node, counter)))
     return updated_in_place(step, [node.body.inputs[k] for k in node.body.place()[0]])
 
 
-def _counted(node: Iteration, counter: Counter) -> Graph:
+def _with_number_formulas(node: Iteration, counter: Counter) -> Graph:
     """The step with formulas for its number, and for elements of arrays that are formulas of positions."""
     body, number = node.body, of(counter)
     known: dict[Node, Node] = {body.inputs[0]: MapReduce((), (), Position(number))}

@@ -75,7 +75,7 @@ def _value(value: Expr, facts: Facts) -> Expr:
     stack = [value]
     while stack:
         e = stack[-1]
-        needed = _needed(e, new)
+        needed = _deciding_operands(e, new)
         missing = [a for a in needed if a not in new]
         stack += missing
         if not missing:
@@ -84,7 +84,7 @@ def _value(value: Expr, facts: Facts) -> Expr:
     return new[value]
 
 
-def _needed(e: Expr, new: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
+def _deciding_operands(e: Expr, new: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
     """The operands on which the value of an expression depends, given those that are simplified already."""
     if not isinstance(e, Apply) or e.op is not Op.SELECT:
         return e.operands if isinstance(e, Apply) else ()

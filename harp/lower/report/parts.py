@@ -137,7 +137,7 @@ def parts_of(store: Store, loops: Sequence[Round]) -> list[Part]:
     for depth in sorted(set(depths.values())):
         known = {e: where if depths[e] <= depth else None for e, where in truths.items()}
         whole = changed if deepest <= depth else EVERYWHERE
-        needed |= {e: where for e, where in _needed(store.value, whole, known).items() if depths[e] == depth}
+        needed |= {e: where for e, where in _needed_where(store.value, whole, known).items() if depths[e] == depth}
     parts = [Part(e, where, depths[e]) for e, where in needed.items() if isinstance(e, Apply)]
     loads: dict[Load, Where] = {}
     for e, where in needed.items():
@@ -169,7 +169,7 @@ def _array(indirect: Indirect) -> Buffer:
     return indirect.array
 
 
-def _needed(value: Expr, whole: Where, truths: Mapping[Expr, Where | None]) -> dict[Expr, Where]:
+def _needed_where(value: Expr, whole: Where, truths: Mapping[Expr, Where | None]) -> dict[Expr, Where]:
     """The positions at which each part of a value is needed, given those of the value; users precede operands."""
     needed = {value: whole}
     for e in reversed(list(walk((value,)))):

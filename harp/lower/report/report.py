@@ -77,13 +77,13 @@ class Cost(Work[Q]):
         values = given_sizes("cost", tuple(self.names.values()), sizes, self.given)
         by_symbol = dict(zip(map(_symbol, self.names, count()), values, strict=True))
         kernels = tuple(
-            KernelCost(**_numbers(k, by_symbol), name=k.name, site=k.site, exact=k.exact, loops=k.loops)
+            KernelCost(**_as_numbers(k, by_symbol), name=k.name, site=k.site, exact=k.exact, loops=k.loops)
             for k in self.kernels
         )
         return Cost(
-            **_numbers(self, by_symbol),
-            scratch=_number(self.scratch, by_symbol),
-            elements=_number(self.elements, by_symbol),
+            **_as_numbers(self, by_symbol),
+            scratch=_valued(self.scratch, by_symbol),
+            elements=_valued(self.elements, by_symbol),
             kernels=kernels,
             names=self.names,
             given=self.given,
@@ -102,7 +102,7 @@ def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: S
     naming = Substitution({size: of(_symbol(name, k)) for k, (size, name) in enumerate(zip(sizes, short, strict=True))})
     steps = map(_symbol, letters, count(len(names)))
     kernels = kernel_costs(built, naming, steps.__next__)
-    loops = {symbol.name: f"steps of the loop{_at(site)}" for kernel in kernels for symbol, site in kernel.loops}
+    loops = {symbol.name: f"steps of the loop{_at_line(site)}" for kernel in kernels for symbol, site in kernel.loops}
     elements = sum((product(buffer.shape) for buffer in (*built.inputs, *built.outputs)), ZERO)
     scratch = ZERO
     for slot in plan(effects(kernel.body).touched for kernel in built.kernels):
@@ -152,19 +152,19 @@ def _short() -> Iterator[str]:
     return (letter + str(k or "") for k in count() for letter in _LETTERS)
 
 
-def _number(quantity: Count | int, sizes: Mapping[Symbol, int]) -> int:
+def _valued(quantity: Count | int, sizes: Mapping[Symbol, int]) -> int:
     return quantity if isinstance(quantity, int) else quantity.at(sizes)
 
 
-def _numbers(work: Work[Q], sizes: Mapping[Symbol, int]) -> dict[str, int]:
-    return {quantity: _number(getattr(work, quantity), sizes) for quantity in QUANTITIES}
+def _as_numbers(work: Work[Q], sizes: Mapping[Symbol, int]) -> dict[str, int]:
+    return {quantity: _valued(getattr(work, quantity), sizes) for quantity in QUANTITIES}
 
 
 def _text(cost: Cost[Count] | Cost[int]) -> str:
     """A table with the most expensive kernels first, and the meaning of its names."""
     columns = [name for name in _COLUMNS if repr(getattr(cost, name)) != "0"]
     typical = dict.fromkeys(map(_symbol, cost.names, count()), _TYPICAL)
-    kernels: list[KernelCost[Count] | KernelCost[int]] = sorted(cost.kernels, key=lambda k: -_number(k.steps, typical))
+    kernels: list[KernelCost[Count] | KernelCost[int]] = sorted(cost.kernels, key=lambda k: -_valued(k.steps, typical))
     rows = [("kernel", "line", *columns)]
     rows += [(k.name, _line(k.site), *_cells(k, columns)) for k in kernels[:_MOST_LINES]]
     if len(kernels) > _MOST_LINES:
@@ -188,7 +188,7 @@ def _cell(quantity: Count | int, width: int = _WIDEST) -> str:
     return str(quantity) if isinstance(quantity, int) else quantity.text(width)
 
 
-def _at(site: Site | None) -> str:
+def _at_line(site: Site | None) -> str:
     return f" at {_line(site)}" if site else ""
 
 

@@ -81,7 +81,7 @@ def _case(graph: Graph, sizes: Sizes, is_checked: bool) -> _Case | None:
     """Random data of these sizes; None if a view leaves its array, possibly in the body of a loop or in operands of
     Python: with HARP_VERIFY=3 the interpreter checks that. Indices that are data may be outside, unless they are
     checked."""
-    arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
+    arrays = [random_array(i.dtype, _concrete_shape(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
     try:
         return _Case(sizes, arrays, list(interpret(muted(graph), arrays, sizes, is_checked)))
     except (AddressError, IndexOutOfRangeError):
@@ -101,11 +101,11 @@ def _sizes(graph: Graph) -> Iterator[Sizes]:
 
 def _is_small(shape: tuple[Index, ...], sizes: Sizes) -> bool:
     """Whether this is the shape of an array, and a small one."""
-    numbers = _numbers(shape, sizes)
+    numbers = _concrete_shape(shape, sizes)
     return min(numbers, default=0) >= 0 and bool(np.prod(numbers) <= _MOST_ELEMENTS)
 
 
-def _numbers(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:
+def _concrete_shape(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:
     return tuple(evaluate(p, lambda atom: sizes[cast(Symbol, atom)]) for p in shape)
 
 

@@ -56,7 +56,7 @@ def lane_errors(s: Stmt, item: _Item | None = None) -> Iterator[str]:
     """Errors in accesses to private arrays and lanes, one line each."""
     if isinstance(s, Nest):
         for place, head in enumerate(s.heads):
-            item = _inside(head, item, (s.heads[place + 1 :], s.body))
+            item = _item_behind(head, item, (s.heads[place + 1 :], s.body))
     elif item is not None and (
         (isinstance(s, If) and item.varies(s.conditions)) or (isinstance(s, Repeat) and s.test is not None)
     ):
@@ -74,7 +74,7 @@ def lane_errors(s: Stmt, item: _Item | None = None) -> Iterator[str]:
         yield from lane_errors(part, item)
 
 
-def _inside(head: Head, item: _Item | None, inner: tuple[tuple[Head, ...], Stmt]) -> _Item | None:
+def _item_behind(head: Head, item: _Item | None, inner: tuple[tuple[Head, ...], Stmt]) -> _Item | None:
     """The item loop behind a head."""
     if isinstance(head, For) and head.kind is LoopKind.ITEM:
         return _Item(head.loop, of(head.loop), frozenset({head.loop}), effects(Nest(*inner)).writes)

@@ -257,7 +257,7 @@ class _Checker:
         """Check rank and bounds, of each index or of the offset in memory."""
         self.require(buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
         if len(index) != len(buffer.shape):
-            self.require(False, f"{_at(buffer, index)}, but {buffer.name} has rank {len(buffer.shape)}")
+            self.require(False, f"{_element_text(buffer, index)}, but {buffer.name} has rank {len(buffer.shape)}")
         inside = [
             self.proved(p, scope) and self.proved(extent - 1 - p, scope)
             for p, extent in zip(index, buffer.shape, strict=True)
@@ -267,7 +267,7 @@ class _Checker:
         whole, size = flat(buffer, index), product(buffer.shape)
         if whole is not None and self.proved(whole, scope) and self.proved(size - 1 - whole, scope):
             return
-        self.unproven(f"{_at(buffer, index)} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
+        self.unproven(f"{_element_text(buffer, index)} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
 
     # --- statements
 
@@ -392,7 +392,7 @@ class _Checker:
         return scope
 
 
-def _at(buffer: Buffer, index: tuple[Index, ...]) -> str:
+def _element_text(buffer: Buffer, index: tuple[Index, ...]) -> str:
     return f"{buffer.name}[{', '.join(map(repr, index))}]"
 
 

@@ -41,10 +41,10 @@ def between(order: Sequence[Node], wrt: Sequence[Input], known: Known | None = N
 
 def active_inputs(node: Iteration, active: Callable[[Node], bool]) -> list[Input]:
     """The inputs of the body through which a derivative flows: of active operands, and carried values made of them."""
-    return _inside(node, active, {})[0]
+    return _active_in_body(node, active, {})[0]
 
 
-def _inside(node: Iteration, active: Callable[[Node], bool], known: Known) -> tuple[list[Input], Active]:
+def _active_in_body(node: Iteration, active: Callable[[Node], bool], known: Known) -> tuple[list[Input], Active]:
     """The active inputs of the body, and its active nodes."""
     body = node.body
     operands = zip(body.inputs[1:], node.operands, strict=True)
@@ -65,7 +65,7 @@ def _inside(node: Iteration, active: Callable[[Node], bool], known: Known) -> tu
 def _active_results(node: Several, active: Active, known: Known) -> set[int]:
     if not isinstance(node, Iteration):
         return {part.number for part in node.parts if part.dtype.is_inexact}
-    body, (inputs, inside) = node.body, _inside(node, active.__contains__, known)
+    body, (inputs, inside) = node.body, _active_in_body(node, active.__contains__, known)
     carried = {k - 1 for k in body.place()[0] if body.inputs[k] in inputs}
     return carried | {k for k, o in enumerate(body.outputs) if k >= body.carried and o in inside}
 

@@ -85,7 +85,7 @@ def linearize(function: Function, *primals: Tree, has_aux: bool = False) -> tupl
     """
     require_function("linearize", function)
     staged = stage_arguments(function, range(len(primals)), primals, {})
-    value, aux, _ = _split(function, staged, run(staged.traced.graph, staged.primals), has_aux)
+    value, aux, _ = _split_aux(function, staged, run(staged.traced.graph, staged.primals), has_aux)
 
     again = staged._replace(traced=staged.traced._replace(graph=silenced(staged.traced.graph)))
 
@@ -102,7 +102,7 @@ def _pushed(function: Function, staged: Staged, directions: Sequence[Array], has
     results = run(forward, [*staged.primals, *directions])
     values, moving = results[: len(graph.outputs)], iter(results[len(graph.outputs) :])
     tangents = [next(moving) if o.dtype.is_inexact else _zeros(v) for o, v in zip(graph.outputs, values, strict=True)]
-    value, aux, treedef = _split(function, staged, values, has_aux)
+    value, aux, treedef = _split_aux(function, staged, values, has_aux)
     return value, unflatten(treedef, tangents[: count_leaves(treedef)]), aux
 
 
@@ -120,7 +120,7 @@ def _zeros(like: Array) -> Array:
     return map_(lambda x: const(0, x.dtype), like)
 
 
-def _split(function: Function, staged: Staged, values: Sequence[Array], has_aux: bool) -> tuple[Any, Any, TreeSpec]:
+def _split_aux(function: Function, staged: Staged, values: Sequence[Array], has_aux: bool) -> tuple[Any, Any, TreeSpec]:
     """The value, the auxiliary output, and the tree of the value."""
     result, treedef = unflatten(staged.traced.treedef, values), staged.traced.treedef
     if not has_aux:

@@ -70,7 +70,7 @@ def scatter_adjoints(node: Scatter, ct: Node) -> tuple[Callable[[], Node], Calla
     return (lambda: base(node, ct)), (lambda: updates(node, ct))
 
 
-def _read(node: Scatter, array: Node) -> Node:
+def _at_updates(node: Scatter, array: Node) -> Node:
     """The elements of `array` at the positions of the updates; 0 for updates that are dropped."""
     return Gather(array, node.indices, None if node.clips else const(0, array.dtype), node.strict)
 
@@ -85,7 +85,7 @@ def _same(node: Scatter, ct: Node) -> Node:
 
 
 def _read_cotangent(node: Scatter, ct: Node) -> Node:
-    return _read(node, ct)
+    return _at_updates(node, ct)
 
 
 # --- set: the last update of an element is the result
@@ -96,12 +96,12 @@ def _not_written(node: Scatter, ct: Node) -> Node:
 
 
 def _where_last(node: Scatter, ct: Node) -> Node:
-    read, shape = _read(node, ct), node.indices[0].shape
+    read, shape = _at_updates(node, ct), node.indices[0].shape
     if _are_distinct(node):
         return read
     number = MapReduce(shape, (), Position(flatten_index(positions(shape), shape)))
     nobody = MapReduce(node.base.shape[: len(node.indices)], (), const(-1, i64))
-    last = _read(node, put(node, nobody, number, Put.SET))
+    last = _at_updates(node, put(node, nobody, number, Put.SET))
     mine = binary(Op.EQ, last, number)
     spread = view(mine, read.shape, positions(read.shape)[: len(shape)])
     chosen = select(Operand(bool_, 0), Operand(read.dtype, 1), const(0, read.dtype))
@@ -128,7 +128,7 @@ def _times_updates(node: Scatter, ct: Node) -> Node:
 
 
 def _times_base(node: Scatter, ct: Node) -> Node:
-    return _times_others(node, _read(node, binary(Op.MUL, ct, node.base)))
+    return _times_others(node, _at_updates(node, binary(Op.MUL, ct, node.base)))
 
 
 def _times_others(node: Scatter, values: Node) -> Node:
@@ -171,7 +171,7 @@ def _share(node: Scatter, ct: Node) -> Node:
     count = put(
         node,
         _as_number(_is_chosen(node.base, node), ct),
-        _as_number(_is_chosen(node.updates, _read(node, node)), ct),
+        _as_number(_is_chosen(node.updates, _at_updates(node, node)), ct),
         Put.ADD,
     )
     return binary(Op.DIV, ct, count)
@@ -191,7 +191,7 @@ def _base_share(node: Scatter, ct: Node) -> Node:
 
 
 def _updates_share(node: Scatter, ct: Node) -> Node:
-    return _if_chosen(node.updates, _read(node, node), _read(node, _share(node, ct)))
+    return _if_chosen(node.updates, _at_updates(node, node), _at_updates(node, _share(node, ct)))
 
 
 _Adjoint = Callable[[Scatter, Node], Node]
@@ -216,14 +216,14 @@ def _product_tangent(node: Scatter, base: Node | None, updates: Node | None) -> 
     by_base = constant(0, node) if base is None else _times_updates(node, base)
     if updates is None:
         return by_base
-    by_updates = _times_others(node, binary(Op.MUL, updates, _read(node, node.base)))
+    by_updates = _times_others(node, binary(Op.MUL, updates, _at_updates(node, node.base)))
     return put(node, by_base, by_updates, Put.ADD)
 
 
 def _mean_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
     """The mean of the tangents over all ties."""
     by_base = _if_chosen(node.base, node, base or constant(0, node.base))
-    by_updates = _if_chosen(node.updates, _read(node, node), updates or constant(0, node.updates))
+    by_updates = _if_chosen(node.updates, _at_updates(node, node), updates or constant(0, node.updates))
     return _share(node, put(node, by_base, by_updates, Put.ADD))
 
 

@@ -73,7 +73,7 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     for output, seed in seeds:
         _accumulate(cotangents, output, seed)
     for node in reversed(order):
-        ct = _results(node, cotangents) if isinstance(node, Several) else cotangents.get(node)
+        ct = _result_cotangents(node, cotangents) if isinstance(node, Several) else cotangents.get(node)
         if not ct or node not in active:
             continue
         parts = apply_rule(RULES, "the gradient", graph, node, ct, active)
@@ -90,7 +90,7 @@ def prepared(graph: Graph, wrt: Sequence[Input]) -> Graph:
     return saving(graph, active.__contains__) if any(isinstance(node, Iteration) for node in active) else graph
 
 
-def _results(node: Several, cotangents: Mapping[Node, Node]) -> Mapping[int, Node]:
+def _result_cotangents(node: Several, cotangents: Mapping[Node, Node]) -> Mapping[int, Node]:
     """The cotangents of the results of a node that has several, by number."""
     return {part.number: cotangents[part] for part in node.parts if part in cotangents}
 

@@ -96,7 +96,7 @@ def _shifted(shape: Shape, size: Index) -> Substitution:
     return at(shape, positions((size, *shape))[1:])
 
 
-def _numbers(shape: Shape) -> Node:
+def _example_numbers(shape: Shape) -> Node:
     """At every position, the number of its example."""
     return MapReduce(shape, (), Position(positions(shape)[0]))
 
@@ -104,7 +104,7 @@ def _numbers(shape: Shape) -> Node:
 def _batched_indices(indices: Sequence[Given], size: Index) -> tuple[Node, ...]:
     """The indices of a gather or scatter on a batched array: the number of the example, then the indices."""
     places = [lifted(i, size) for i in indices]
-    return (_numbers(places[0].shape), *places)
+    return (_example_numbers(places[0].shape), *places)
 
 
 # -- one rule for each kind of node -------------------------------------------------------------------------------

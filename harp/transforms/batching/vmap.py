@@ -74,7 +74,7 @@ def vmap(
         mapped = _mapped(leaf_names(function, args, kwargs), leaves, axes)
         size = _batch_size(mapped, axis_size, name)
         if axis_name is not None:
-            mapped.append(_Mapped(len(leaves), "the number of the example", _numbers(resolve(size))))
+            mapped.append(_Mapped(len(leaves), "the number of the example", _example_numbers(resolve(size))))
         same = [with_arrays(leaf, name) if axis is None else None for leaf, axis in zip(leaves, axes, strict=True)]
 
         def call(examples: Sequence[Array]) -> Tree:
@@ -173,7 +173,7 @@ def _batch_size(mapped: Sequence[_Mapped], axis_size: object, name: str) -> Inde
     return resolve(size)
 
 
-def _numbers(size: Index) -> Array:
+def _example_numbers(size: Index) -> Array:
     """The numbers of the examples of a batch."""
     return emit(MapReduce((size,), (), Position(positions((size,))[0])))
 

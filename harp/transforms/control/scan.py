@@ -329,19 +329,19 @@ def fori_loop(
     start, end = require_int64(to_index(lower)), require_int64(to_index(upper))
     length = require_int64(maximum(resolve(end - start), ZERO))
     if checkpoint_every is None or _recomputes(checkpoint_every):
-        return _counted(start, length, body_fun, init_val, _recomputes(checkpoint_every))
+        return _counted_loop(start, length, body_fun, init_val, _recomputes(checkpoint_every))
     every = _every(checkpoint_every)
     whole = floordiv(length, every) * every
 
     def block(number: Array, carry: Tree) -> Any:
         before = number * wrap(every)
-        return _counted(start, every, lambda i, now: body_fun(before + i, now), carry)
+        return _counted_loop(start, every, lambda i, now: body_fun(before + i, now), carry)
 
-    carry = _counted(ZERO, floordiv(length, every), block, init_val)
-    return _counted(start + whole, length - whole, body_fun, carry)
+    carry = _counted_loop(ZERO, floordiv(length, every), block, init_val)
+    return _counted_loop(start + whole, length - whole, body_fun, carry)
 
 
-def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree, recomputes: bool = False) -> Any:
+def _counted_loop(start: Index, length: Index, body_fun: Function, init_val: Tree, recomputes: bool = False) -> Any:
     """The loop of this many steps, whose first one has the number `start`."""
     name = function_name(body_fun)
     first = as_array(wrap(start))

@@ -319,7 +319,7 @@ def _unpacking_leaf(name: str, b: str, leaf: Leaf, namespace: Namespace) -> Iter
     dtype = _constant(leaf.dtype, namespace)
     handle = [f"if {name}._weak is not {leaf.weak}: return MISS", f"{b} = {name}._value"]
     kinds = [] if leaf.weak else [("ndarray", name)]  # NumPy's arrays are never weak
-    for number in _numbers(leaf):
+    for number in _number_types(leaf):
         namespace["asarray"] = np.asarray
         kinds.append((_constant(number, namespace), f"asarray({name}, {dtype})"))
     for word, (kind, value) in zip(["if", *["elif"] * len(kinds)], kinds, strict=False):
@@ -334,7 +334,7 @@ def _may_be_number(leaf: Leaf) -> bool:
     return leaf.weak or not leaf.ndim
 
 
-def _numbers(leaf: Leaf) -> list[type]:
+def _number_types(leaf: Leaf) -> list[type]:
     """The Python types of numbers that can stand for such an array."""
     if leaf.ndim:
         return []

@@ -123,11 +123,11 @@ class Work:
 
     def _amount(self, stmt: Stmt, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
         if isinstance(stmt, Store):
-            return _number(1 + count_operations(stmt.value))
+            return _fixed(1 + count_operations(stmt.value))
         if isinstance(stmt, Nest):
             return self._nest(stmt, lets, inside)
         if isinstance(stmt, Row):
-            return _times([self._extent(stmt.lane.extent, lets, inside), _number(_ROW)])
+            return _times([self._extent(stmt.lane.extent, lets, inside), _fixed(_ROW)])
         if isinstance(stmt, LibraryCall):
             extents = (self._extent(loop.extent, lets, inside) for loop in stmt.loops)
             return _times([*extents, *[Amount(f"1.0/{_PRODUCT}", Bound(1 / _PRODUCT))] * (stmt.routine in PRODUCTS)])
@@ -141,12 +141,12 @@ class Work:
             return _sum([self._amount(part, lets, inside) for part in parts(stmt)])
         if isinstance(stmt, ForeignCall) and isinstance(stmt.routine, KernelSource):
             points = (*stmt.calls, *stmt.sizes[: len(stmt.routine.grid)])
-            return _times([*(self._extent(p, lets, inside) for p in points), _number(stmt.routine.operations or POINT)])
+            return _times([*(self._extent(p, lets, inside) for p in points), _fixed(stmt.routine.operations or POINT)])
         if isinstance(stmt, ForeignCall) and isinstance(stmt.routine, MatrixFunction):
             factor, sizes = stmt.routine.operations([b.shape[len(stmt.calls) :] for b in stmt.sources])
             points = (*stmt.calls, sizes, as_index(ceil(factor)))
             return _times([self._extent(p, lets, inside) for p in points])
-        return _number(1)
+        return _fixed(1)
 
     def _nest(self, stmt: Nest, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
         extents = []
@@ -168,10 +168,10 @@ class Work:
         if indirect_in(p):  # an element that may not be computed yet
             return Amount(f"{STEPS}.0", bound_of(p))
         number = p.constant
-        return _number(number) if number is not None else Amount(f"(double)({self._text(p)})", bound_of(p))
+        return _fixed(number) if number is not None else Amount(f"(double)({self._text(p)})", bound_of(p))
 
 
-def _number(value: int) -> Amount:
+def _fixed(value: int) -> Amount:
     return Amount(f"{value}.0", Bound(float(value)))
 
 

@@ -44,11 +44,11 @@ class Links:
         # A checked program begins with a call that clears its fault.
         self.before = len(program.calls) - len(algorithm.kernels)
         self._outputs = dict(zip(algorithm.outputs, self.graph.outputs, strict=False))
-        self.calls_of_kernel = _numbers((call.kernel, k) for k, call in enumerate(program.calls))
+        self.calls_of_kernel = _numbers_by_key((call.kernel, k) for k, call in enumerate(program.calls))
         self._groups = {group.root: k for k, group in enumerate(schedule.groups)}
         computed = ((k, group) for k in range(len(program.calls)) for group in self._groups_of_call(k))
-        self.calls_of_group = _numbers((group, call) for call, group in computed)
-        self.calls_of_node = _numbers(self._uses(schedule))
+        self.calls_of_group = _numbers_by_key((group, call) for call, group in computed)
+        self.calls_of_node = _numbers_by_key(self._uses(schedule))
         self._held = [self._variables(number) for number in range(len(program.kernels))]
         self.parts = [_wholes_of_nodes(group, self._stored_in(k)) for k, group in enumerate(schedule.groups)]
         self.wholes: dict[Node, dict[Node, None]] = {}
@@ -174,7 +174,7 @@ def _sites(graph: Graph, nodes: Iterable[Node]) -> dict[Node, Site]:
     return {node: site for node, site in sites.items() if node not in named}
 
 
-def _numbers(pairs: Iterable[tuple[_K, int]]) -> dict[_K, tuple[int, ...]]:
+def _numbers_by_key(pairs: Iterable[tuple[_K, int]]) -> dict[_K, tuple[int, ...]]:
     """The numbers of each key, in order and each once."""
     by_key: dict[_K, dict[int, None]] = {}
     for key, number in pairs:

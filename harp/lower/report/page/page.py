@@ -192,7 +192,7 @@ def _pane(pane: Pane, links: Links) -> str:
 
 
 def _section(section: Section, mark: Callable[[str], str], links: Links) -> str:
-    lines = "".join(_line(line, mark, links) for line in section.lines)
+    lines = "".join(_line_html(line, mark, links) for line in section.lines)
     calls = _of_calls(section.calls, links)
     if not section.title:
         return f"<section{calls}>{lines}</section>"
@@ -201,7 +201,7 @@ def _section(section: Section, mark: Callable[[str], str], links: Links) -> str:
     return f"<details{calls}{opened}><summary>{escape(section.title)}{note}</summary>{lines}</details>"
 
 
-def _line(line: Line, mark: Callable[[str], str], links: Links) -> str:
+def _line_html(line: Line, mark: Callable[[str], str], links: Links) -> str:
     attributes = f' id="{line.name}"' if line.name else ""
     attributes += f' data-k="{" ".join(line.keys)}"' if line.keys else ""
     attributes += f' data-p="{" ".join(line.picks)}"' if line.picks and line.picks != line.keys else ""

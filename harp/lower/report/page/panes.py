@@ -169,7 +169,7 @@ def kernel_lines(number: int, kernel: Kernel, code: Sequence[CodeLine], links: L
     stored: dict[int, dict[Node, None]] = {}  # by the innermost loop round a store; -1 is outside of all loops
     in_code: dict[int, dict[Node, None]] = {}  # by the innermost of these loops that is in the C
     printed = {loop for loops in in_c for loop in loops}
-    lines = [_line(f"l{number}.head", kernel_head(kernel, f"{number} "), number, (), links)]
+    lines = [_linked(f"l{number}.head", kernel_head(kernel, f"{number} "), number, (), links)]
     for text, loops in zip(texts, in_nests, strict=True):
         nodes = dict.fromkeys(_stored(text.of, number, links))
         stored.setdefault(_last(loops), {}).update(nodes)
@@ -177,11 +177,11 @@ def kernel_lines(number: int, kernel: Kernel, code: Sequence[CodeLine], links: L
     for k, (text, loops) in enumerate(zip(texts, in_nests, strict=True)):
         begins = isinstance(text.of, (For, Repeat))
         shown = stored.get(_last(loops), {}) if begins else _stored(text.of, number, links)
-        lines.append(_line(f"l{number}.{k}", f"{_INDENT}{text}", number, loops, links, shown))
+        lines.append(_linked(f"l{number}.{k}", f"{_INDENT}{text}", number, loops, links, shown))
     c = []
     for k, (line, loops) in enumerate(zip(code, in_c, strict=True)):
         shown = in_code.get(_last(loops), {}) if loops or line.stores else ()
-        c.append(_line(f"c{number}.{k}", _narrow(line), number, loops, links, shown))
+        c.append(_linked(f"c{number}.{k}", _narrow(line), number, loops, links, shown))
     return KernelLines(tuple(lines), tuple(c))
 
 
@@ -215,7 +215,7 @@ def _last(loops: Sequence[int]) -> int:
     return loops[-1] if loops else -1
 
 
-def _line(name: str, text: str, kernel: int, loops: Sequence[int], links: Links, nodes: Iterable[Node] = ()) -> Line:
+def _linked(name: str, text: str, kernel: int, loops: Sequence[int], links: Links, nodes: Iterable[Node] = ()) -> Line:
     """A line in loops. It selects the innermost one, and the parts of the nodes that are stored in it."""
     inside = [f"k{kernel}l{loop}" for loop in loops] or [f"k{kernel}top"]
     keys = (*dict.fromkeys(inside), *links.named("r", nodes))

@@ -79,7 +79,7 @@ class _WayBack:
 
     def through(self, cotangents: State, state: State, made: Sequence[Array]) -> State:
         """The cotangents before all steps, of carried values, sums and elements."""
-        stack = [_put(_stack_of(part), integer(0), part) for part in state]
+        stack = [_set(_stack_of(part), integer(0), part) for part in state]
         carried = [integer(0), _stack_of(integer(0)), *stack, *cotangents]
         split = 2 + len(stack)
 
@@ -107,7 +107,7 @@ class _WayBack:
             last = first + (place - first + 1) // 2
             state = self.advance(first, last, [element(s, top) for s in states])
             above = top + 1
-            return [above, *(_put(s, above, part) for s, part in zip((places, *states), (last, *state), strict=True))]
+            return [above, *(_set(s, above, part) for s, part in zip((places, *states), (last, *state), strict=True))]
 
         found: State = while_loop(lambda now: less(element(now[1], now[0]), place), push, stack)
         return found
@@ -128,6 +128,6 @@ def _stack_of(state: Array) -> Array:
     return from_positions((as_index(_MOST), *node.shape), const(0, node.dtype))
 
 
-def _put(stack: Array, place: Array, state: Array) -> Array:
+def _set(stack: Array, place: Array, state: Array) -> Array:
     """The stack with a state at a place."""
     return emit(Scatter(node_of(stack), (node_of(place),), node_of(state), Put.SET, False, True))

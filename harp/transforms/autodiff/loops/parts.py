@@ -83,11 +83,11 @@ def put_back(node: View, cotangent: Node) -> Node | None:
     puts = added_to_zeros(cotangent) if part is node else ()
     total: Node = constant(0, node.src)
     if not puts:
-        return _put(total, part, (), _sum_along(cotangent, axes)) if is_narrow(part) else None
+        return _add_through_view(total, part, (), _sum_along(cotangent, axes)) if is_narrow(part) else None
     if not all(put.clips or _is_whole(part, len(put.indices)) for put in puts):
         return None
     for put in puts:
-        total = _put(total, part, put.indices, put.updates, put.clips, put.unique)
+        total = _add_through_view(total, part, put.indices, put.updates, put.clips, put.unique)
     return total
 
 
@@ -122,7 +122,7 @@ def _sum_along(cotangent: Node, axes: Sequence[int]) -> Node:
     return view(total, shape, tuple(loops.get(axis, ZERO) for axis in left))
 
 
-def _put(
+def _add_through_view(
     total: Node, part: View, indices: Sequence[Node], updates: Node, clips: bool = False, unique: bool = True
 ) -> Node:
     """`total` with updates added through a view: at `indices` along its first axes, and everywhere along the others."""
@@ -134,7 +134,7 @@ def _put(
     under = {axis: loops[len(given) + k] for k, axis in enumerate(range(first, first + len(rows)))}
     renamed = at(part.shape, tuple(under.get(axis, ZERO) for axis in range(len(part.shape))))
     data = [view(index, shape, loops[: len(given)]) for index in indices]
-    inside = [_inside(index, size, k) for k, (index, size) in enumerate(zip(data, part.shape, strict=False))]
+    inside = [_clipped_index(index, size, k) for k, (index, size) in enumerate(zip(data, part.shape, strict=False))]
     places: list[Node] = []
     for p, size in list(zip(part.index, part.src.shape, strict=True))[: len(part.src.shape) - whole]:
         loops_of_data = [found for found in loops_in(p) if found.axis < first]
@@ -148,7 +148,7 @@ def _put(
     return Scatter(total, tuple(places), updates, Put.ADD, clips, unique)
 
 
-def _inside(index: Node, size: Index, slot: int) -> Expr:
+def _clipped_index(index: Node, size: Index, slot: int) -> Expr:
     """An index along an axis of this size, with NumPy's meaning of negative values, clipped to the axis."""
     i, zero = cast(Operand(index.dtype, slot), i64), const(0, i64)
     i = select(apply(Op.LT, i, zero), i + Position(size), i)

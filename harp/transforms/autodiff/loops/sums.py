@@ -29,11 +29,11 @@ Users = Mapping[Node, list[Node | None]]
 
 def with_totals(graph: Graph, totals: Mapping[int, Input]) -> Graph:
     """The graph in which some outputs, by number, are added to inputs that nothing reads yet."""
-    added_graph = _added_to(*_split(graph, totals))
+    added_graph = _added_to(*_split_totals(graph, totals))
     return Graph((*added_graph.inputs, *totals.values()), added_graph.outputs, added_graph.sites)
 
 
-def _split(graph: Graph, totals: Mapping[int, Node]) -> tuple[Graph, dict[int, Node]]:
+def _split_totals(graph: Graph, totals: Mapping[int, Node]) -> tuple[Graph, dict[int, Node]]:
     """The graph in which outputs without a total are only sums made by loops, and the other terms of these outputs."""
     sums, first, outputs = set(_sums_of_loops(graph)), dict(totals), list(graph.outputs)
     for number, output in enumerate(graph.outputs):
