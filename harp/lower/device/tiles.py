@@ -258,8 +258,8 @@ def transposed(fresh: FreshLoops, s: Nest) -> Stmt | None:
                     for item t: out[ib*SIDE + i, jb*SIDE + j] = f(tile[j, i], y[...]) }
 
     Neighbours read and store side by side, both times. A row of the tile is longer by one, so that neighbours use
-    different banks of the shared memory. Source: G. Ruetsch, P. Micikevicius: "Optimizing matrix
-    transpose in CUDA", 2009.
+    different banks of the shared memory. Source: G. Ruetsch, P. Micikevicius: "Optimizing matrix transpose in CUDA",
+    2009.
     """
     heads = [h for h in s.heads if isinstance(h, For) and not loops_in(h.loop.extent)]
     if len(heads) < max(len(s.heads), 2) or not is_straight(s.body) or makes_index_arrays(s.body):

@@ -153,7 +153,7 @@ def _where(condition: Index, s: Stmt) -> Stmt:
 
 
 def several_terms(context: Context, s: Stmt) -> Stmt | None:
-    """What is reduced in memory takes several terms each time it is read and written; the second rule at the top."""
+    """A sum in memory takes several terms each time it is read and written; the third rule at the top."""
     if not isinstance(s, Nest) or not isinstance(s.body, Store) or len(s.heads) < 2:
         return None
     if s.body.reduce is None:

@@ -55,12 +55,12 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
 ) -> Transformed[P, R]:
-    """The same function, of which reverse mode keeps nothing but the arguments: it computes the function again, and so
-    takes less memory and more time. Use it round the layers of a deep network, or the steps of a loop.
+    """The same function, for which reverse mode keeps only the arguments: it computes the function again, and so takes
+    less memory and more time. Use it round the layers of a deep network, or the steps of a loop.
 
-    With a `policy`, of `harp.checkpoint_policies`, values that it accepts are kept, too. What loops inside keep of
-    their steps is always made again. Arguments that `static_argnums` names are passed as they are. `prevent_cse` is
-    JAX's, and changes nothing.
+    With a `policy`, of `harp.checkpoint_policies`, values that it accepts are kept, too. The states of loops inside are
+    always computed again. Arguments that `static_argnums` names are passed as they are. `prevent_cse` is JAX's, and
+    changes nothing.
 
     >>> import harp, harp.numpy as hnp
     >>> layer = checkpoint(lambda x: hnp.tanh(hnp.sin(x)))

@@ -1,7 +1,7 @@
 """The rules of running sums, products, extrema and of linear recurrences: each is linear in time, to any order.
 
-The cotangents of r[i] = a[i]*r[i-1] + b[i] run the other way. Given those of the results, ct[i], the whole cotangent of
-r[i], through all later results too, is g[i] = ct[i] + a[i+1]*g[i+1]; so b[i] gets g[i], and a[i] gets g[i]*r[i-1]. A
+The cotangents of r[i] = a[i]*r[i-1] + b[i] run the other way. With ct[i] that of the result r[i], the total cotangent
+of r[i], through later results too, is g[i] = ct[i] + a[i+1]*g[i+1]; so b[i] gets g[i], and a[i] gets g[i]*r[i-1]. A
 running product is such a recurrence in which b is 0, so nothing is divided by, and its derivatives are exact beside
 zeros.
 """

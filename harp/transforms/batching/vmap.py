@@ -82,13 +82,13 @@ def vmap(
             assert level is not None, "a function being traced has a level"
             level.examples *= resolve(size)
             level.reach *= resolve(size)
-            arguments = [*same, None]
+            filled = [*same, None]
             for m, example in zip(mapped, examples, strict=True):
-                arguments[m.place] = example
-            number = arguments.pop()
+                filled[m.place] = example
+            number = filled.pop()
             if number is not None:
                 level.named = axis_name, node_of(number), resolve(size)
-            again, keywords = unflatten(treedef, arguments)
+            again, keywords = unflatten(treedef, filled)
             return require_result(call_user(*again, **keywords), function)
 
         arguments = [Argument(m.name, m.array.kind, shape_of(m.array)[1:]) for m in mapped]

@@ -1,4 +1,4 @@
-"""What all control flow shares: tracing functions to bodies, and putting iterations into the current trace."""
+"""The shared parts of control flow: tracing functions to bodies, and putting iterations into the current trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile shows: the time of each kernel, what it moves and computes, and what the device can do."""
+"""Profiles: the time of each kernel, the bytes and operations that it takes, and the limits of the device."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Profiling:
     def program(
         self, graph: Graph, options: CompileOptions, donated: tuple[int, ...], check: bool, device: str | None
     ) -> CompiledProgram:
-        """What `program_for` gives, for this call only. Raises ToolchainError, DeviceError."""
+        """The timed program, in place of that of `program_for`. Raises ToolchainError, DeviceError."""
         renamed = canonical(graph)
         self.backend = backends.get(backend_name(device))
         self.device = known_device(device or settings.device)

@@ -138,7 +138,7 @@ class _WayBack:
             self.bound = _most_kept(self.steps.read(back.carried))
 
     def through(self, first: Array, count: Array, states: State, cotangents: State) -> State:
-        """The cotangents before `count` steps, of which the first has this number; given those after them."""
+        """The cotangents before the `count` steps from number `first` on, given the cotangents after them."""
 
         def body(k: Array, now: State) -> tuple[State, State]:
             place = count - 1 - k
@@ -185,7 +185,7 @@ class _WayBack:
         return repeat(last - first, body, state)[0]
 
     def window(self, first: Array, count: Array, state: State) -> State:
-        """The states before `count` steps, of which the first has this number."""
+        """The states before the `count` steps from number `first` on."""
 
         def body(k: Array, now: State) -> tuple[State, State]:
             return self.steps.after(first + k, now), now
