@@ -1,8 +1,8 @@
 """A program comes in; a kernel that runs it goes out, from `c`, which compiles it, `opencl`, which runs it on a device,
 or `numpy`, which interprets it.
 
-Backends have names, and each is loaded when it is asked for. That of an OpenCL device ends with its number. What C and
-OpenCL C have in common is printed by `c_family`.
+A backend is named by a string, and loaded when it is first asked for; the name of an OpenCL backend ends with the
+number of its device. What C and OpenCL C have in common is printed by `c_family`.
 Read `protocol.py` first, then `c/backend.py`.
 """
 
@@ -34,5 +34,5 @@ def get(name: str) -> Backend:
         raise HarpError(f"there is no backend {name!r}; there are {', '.join(sorted(_MODULES))}")
     with importing:
         loaded = importlib.import_module(module)
-    found: Backend = loaded.backend(int(number or 0))
-    return found
+    backend: Backend = loaded.backend(int(number or 0))
+    return backend

@@ -19,10 +19,10 @@ def size(text: str) -> int:
     >>> size("1.5GB"), size("200")
     (1500000000, 200)
     """
-    found = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([kmgt]?)b?\s*", text, re.ASCII | re.IGNORECASE)
-    if found is None:
+    match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([kmgt]?)b?\s*", text, re.ASCII | re.IGNORECASE)
+    if match is None:
         raise CacheError(f"{text!a} is no size; write a number of bytes as in 500M or 1.5GB")
-    return int(float(found[1]) * _UNITS[found[2].lower()])
+    return int(float(match[1]) * _UNITS[match[2].lower()])
 
 
 def shown(count: float) -> str:
@@ -38,7 +38,7 @@ def shown(count: float) -> str:
 
 
 def main(action: str | None, file: str | None, most: str | None) -> int:
-    """Do what was asked, then say what there is; returns the exit status. Raises CacheError."""
+    """Run an action, then print what the cache holds; returns the exit status. Raises CacheError."""
     if action == "import":
         count = transfer.take(Path(file or ""))
         print(f"imported   {count} entries from {printable(file or '')}")
@@ -57,18 +57,18 @@ def main(action: str | None, file: str | None, most: str | None) -> int:
 
 
 def report(directory: Path) -> list[str]:
-    """The lines about a directory."""
+    """Lines that describe a cache directory."""
     opened = trust.open_directory(directory)
     try:
-        found, most, hits = bound.entries(opened), bound.limit(opened), bound.hits(opened)
+        entries, most, hits = bound.entries(opened), bound.limit(opened), bound.hits(opened)
     finally:
         os.close(opened)
-    libraries = sum(entry.name.endswith(cache.LIBRARY) for entry in found)
-    programs = sum(entry.name.startswith("program-") for entry in found)
+    libraries = sum(entry.name.endswith(cache.LIBRARY) for entry in entries)
+    programs = sum(entry.name.startswith("program-") for entry in entries)
     return [
         f"directory  {printable(str(directory))}",
-        f"size       {shown(sum(entry.size for entry in found))}, at most {shown(most)}",
-        f"entries    {len(found)}: {programs} programs, {libraries} libraries, and what these are made of",
+        f"size       {shown(sum(entry.size for entry in entries))}, at most {shown(most)}",
+        f"entries    {len(entries)}: {programs} programs, {libraries} libraries, and what these are made of",
         f"hits       {hits} programs found since it was cleared",
     ]
 

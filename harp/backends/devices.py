@@ -1,4 +1,4 @@
-"""Where programs run: the processor, which every machine has, and the OpenCL devices of this one.
+"""The devices that programs run on: the CPU, and the OpenCL devices of this machine.
 
 A device is named by a string: "cpu", "opencl:0", "opencl:1", and so on. "opencl" is the first of these that works.
 """
@@ -40,9 +40,9 @@ class _Trial(Protocol):
 
 
 def devices() -> tuple[str, ...]:
-    """The devices that programs can run on: "cpu", then those of OpenCL, graphics processors first.
+    """The devices that programs can run on: "cpu", then OpenCL devices, graphics processors first.
 
-    One on which a small program fails is left out, and its number with it: `python -m harp doctor` says what is wrong.
+    A device on which a small program fails is left out: `python -m harp doctor` says what is wrong with it.
 
     >>> devices()[0]
     'cpu'
@@ -55,7 +55,7 @@ def devices() -> tuple[str, ...]:
 
 
 def opencl() -> _Trial:
-    """What knows the OpenCL devices. Raises DeviceError where pyopencl cannot be imported."""
+    """The module that knows the OpenCL devices. Raises DeviceError where pyopencl cannot be imported."""
     try:
         import_module("pyopencl")
         with importing:
@@ -79,17 +79,17 @@ def known_device(device: object) -> str:
         trial = opencl()
         if number:
             return _name(_working(trial, trial.device(int(number))))
-        found = trial.devices()
-        if len(found) < 2:
+        all_devices = trial.devices()
+        if len(all_devices) < 2:
             return _name(_working(trial, trial.device(0)))
-        working = next((other for other in found if trial.problem(other) is None), None)
-        return _name(working or _working(trial, found[0]))
+        working = next((other for other in all_devices if trial.problem(other) is None), None)
+        return _name(working or _working(trial, all_devices[0]))
     except DeviceError as error:
         raise DeviceError(f"{device!r} cannot be used: {error}{where()}") from None
 
 
 def _working(trial: _Trial, device: OpenCLDevice) -> OpenCLDevice:
-    """The device. Raises DeviceError if a trial has failed; who asks for it by name does not wait for one."""
+    """The device. Raises DeviceError if a trial has failed; a device that is asked for by name is not tried now."""
     problem = trial.known_problem(device)
     if problem is not None:
         raise DeviceError(f"{problem}; {trial.advice(device)}, then let `python -m harp doctor` try it again")
@@ -99,8 +99,8 @@ def _working(trial: _Trial, device: OpenCLDevice) -> OpenCLDevice:
 def device_put(tree: Tree, device: str) -> Any:
     """The tree with its arrays on a device; numbers become arrays.
 
-    Arrays that are there, or belong to a trace, are themselves. Functions that run on the device take them without a
-    copy, and `np.asarray` gets them back.
+    Arrays that are there already, or belong to a trace, are returned as they are. Functions that run on the device take
+    them without a copy, and `np.asarray` copies them back.
 
     Raises DeviceError if the device is not there, OutOfMemoryError if it has no room.
 

@@ -1,4 +1,4 @@
-"""What `python -m harp doctor` says: what was found on this machine, and one thing to do for each problem."""
+"""The report of `python -m harp doctor`: what was found on this machine, and one thing to do for each problem."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def examine() -> tuple[list[str], bool]:
     """The lines of the report, and whether compiled programs work."""
     lines = [f"python     {platform.python_version()} on {platform.platform()}"]
     lines += [f"{name:<10} {version(name)}" for name in ("numpy", "cffi", "optree", "attrs")]
-    found = toolchain.find_toolchain()
+    compiler = toolchain.find_toolchain()
     for attempt in toolchain.attempts():
         lines.append(f"compiler   {attempt.command}: {attempt.reason or 'chosen'}")
-    if found is None:
+    if compiler is None:
         advice = "unset HARP_CC to use a compiler" if toolchain.attempts()[0].command == "none" else _INSTALL
         lines.append(f"           no compiler: harp uses its NumPy interpreter; {advice}")
         if toolchain.usable_toolchains():
@@ -42,10 +42,10 @@ def examine() -> tuple[list[str], bool]:
                 "           but for programs in the cache that other machines have compiled for this processor"
             )
         return [*lines, *_cache(), *_devices()], False
-    lines.append(f"           {(found.version or 'of unknown version').splitlines()[0]}")
-    fma = "yes" if found.fma else "no"
-    lines.append(f"           vectors of {found.vector_bytes} bytes, fused multiply-add: {fma}")
-    lines.append(f"           {textwrap.shorten(shlex.join(found.isa), 100, placeholder=' ...')}")
+    lines.append(f"           {(compiler.version or 'of unknown version').splitlines()[0]}")
+    fma = "yes" if compiler.fma else "no"
+    lines.append(f"           vectors of {compiler.vector_bytes} bytes, fused multiply-add: {fma}")
+    lines.append(f"           {textwrap.shorten(shlex.join(compiler.isa), 100, placeholder=' ...')}")
     lines += _cache()
     problem = _trial()
     lines.append(f"trial      {problem or 'a program compiles, loads and runs'}")
@@ -53,15 +53,15 @@ def examine() -> tuple[list[str], bool]:
 
 
 def _devices() -> Iterator[str]:
-    """OpenCL's, with a trial on each. That there is none is no fault."""
+    """Lines about OpenCL devices, with a trial on each. It is no fault if there are none."""
     try:
         trial = opencl()
         yield f"opencl     pyopencl {version('pyopencl')}"
-        found = trial.devices()
+        all_devices = trial.devices()
     except DeviceError as error:
         yield f"opencl     {error}"
         return
-    for device in found:
+    for device in all_devices:
         name, _, what = repr(device).partition(" ")
         yield f"{name:<10} {what.strip('()')}"
         yield f"           {trial.facts(device)}"

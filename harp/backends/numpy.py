@@ -24,7 +24,7 @@ _NO_KERNELS = (
 
 
 class NumpyExecutable:
-    """Runs a graph whose captured arrays have become inputs: graphs that differ only in them share a program."""
+    """Runs a graph whose captured arrays are inputs: graphs that differ only in these arrays share a program."""
 
     function: Callable[..., int] | None = None
     packed: Callable[..., int] | None = None
@@ -52,7 +52,7 @@ class NumpyBackend:
     memory: None = None
 
     def target(self) -> None:
-        """Nothing is lowered for it."""
+        """Nothing is lowered for this backend."""
 
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
@@ -76,12 +76,12 @@ _BACKEND = NumpyBackend()
 
 
 def backend(number: int) -> NumpyBackend:
-    """The one that there is."""
+    """The only NumPy backend."""
     return _BACKEND
 
 
 def _open(graph: Graph) -> Graph:
-    """The graph with each captured array as a further input, of which errors say what it is."""
+    """The graph with each captured array as a further input, named for error messages."""
     extra: dict[Node, Input] = {c: fresh_input("a captured array", c.shape, c.dtype) for c in graph.captured}
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -1,4 +1,4 @@
-"""How a program is compiled."""
+"""Compiler options of a program."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def _check_debug(_: object, __: object, value: object) -> None:
         raise ArgumentError(f"CompileOptions: debug is True or False, not {value!r}")
 
 
-# These make gcc link start-up code by which loading the library flushes denormals to zero, in the whole process.
+# With these gcc links start-up code that sets flush-to-zero for the whole process when the library is loaded.
 _UNSAFE = frozenset(("-ffast-math", "-Ofast", "-funsafe-math-optimizations", "-mdaz-ftz"))
-# What the compiler makes, and where, is for harp to say.
+# These say what the compiler makes, and where, which harp decides.
 _OURS = frozenset(("-c", "-S", "-E", "--compile", "--assemble", "--preprocess", "--output"))
 
 

@@ -1,4 +1,4 @@
-"""What a backend is: it makes a kernel of a program, or of the graph that the program came from."""
+"""The interface of backends: a backend makes an executable from a program, or from the graph of the program."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from harp.trace.graph.graph import Graph
 from harp.trace.resident import DeviceMemory
 from harp.trace.scalar.dtypes import NDArray
 
-if TYPE_CHECKING:  # a process that finds its programs in the cache does without
+if TYPE_CHECKING:  # not needed by a process that finds its programs in the cache
     from harp.lower.loopir.program import Program
     from harp.lower.loopir.text import CodeLine
     from harp.lower.target import Target
 
 
 class Unit(NamedTuple):
-    """A text that is compiled on its own, with flags of its own.
+    """A text that is compiled on its own, with its own flags.
 
-    A shared one is part of many libraries, so its object file is kept: a kernel of a program, or a part of harp.
+    A shared unit is part of many libraries, so its object file is cached: a kernel of a program, or a part of harp.
     """
 
     text: str
@@ -31,15 +31,15 @@ class Unit(NamedTuple):
 
     @property
     def is_library(self) -> bool:
-        """Whether it is a part of harp, the same for all programs."""
+        """Whether it is a part of harp, equal for all programs."""
         return self.shared and not self.kernel
 
 
 class Source(NamedTuple):
     """The source of one library: units that are linked.
 
-    The lines of a program's kernels stand once more in `kernels`, in the order of the program, and those of the unit
-    that calls them in `calls`.
+    `kernels` repeats the lines of the program's kernels, in the order of the program, and `calls` those of the unit
+    that calls them.
     """
 
     units: tuple[Unit, ...]
@@ -51,8 +51,8 @@ class Source(NamedTuple):
 
 
 class ResultMemory(Protocol):
-    """The memory of a device, for results that stay there: room for an array, a copy of one, the memory of a donated
-    argument or a copy of it. All raise OutOfMemoryError."""
+    """The memory of a device, for results that stay there: it makes an array, copies one, and takes over the memory of
+    a donated argument or copies it. All raise OutOfMemoryError."""
 
     def make(self, shape: tuple[int, ...], dtype: np.dtype[Any], /) -> DeviceMemory: ...
 
@@ -62,8 +62,7 @@ class ResultMemory(Protocol):
 
 
 class Span(NamedTuple):
-    """A run of a kernel: the number of the call in the program that it is a part of, its begin and its end in
-    nanoseconds."""
+    """A run of a kernel: the number of the program's call that it belongs to, and its begin and end in nanoseconds."""
 
     call: int
     began: int
@@ -71,8 +70,8 @@ class Span(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What a device does at most, as measured: bytes read and written in a second by a copy of an array;
-    multiplications and additions in a second of float32 and of float64, which not all devices have."""
+    """The measured limits of a device: bytes read and written per second by a copy; multiplications and additions per
+    second of float32, and of float64, which some devices lack."""
 
     copy: float
     float32: float
@@ -80,8 +79,8 @@ class Limits(NamedTuple):
 
 
 class ProgramText(NamedTuple):
-    """A program in the language of a backend: `kernels` in order without the library that they include, and `calls`,
-    what calls them. `whole` is all of it."""
+    """A program in the language of a backend: the `kernels` in order, without their library, the `calls` of them, and
+    the `whole` text."""
 
     language: str
     kernels: tuple[tuple[CodeLine, ...], ...]
@@ -90,7 +89,7 @@ class ProgramText(NamedTuple):
 
 
 class Executable(Protocol):
-    """A program that runs.
+    """A program that can be called.
 
     A call takes the arrays of the inputs and captured arrays, C-contiguous and of native byte order, fills the
     preallocated outputs, and returns 0, or 1 when there is no memory for scratch. `function` does the same with
@@ -111,32 +110,32 @@ class Executable(Protocol):
 
 
 class TimedExecutable(Executable, Protocol):
-    """A program that takes the time of its kernels. It computes the same."""
+    """A program that computes the same, and times its kernels."""
 
     @property
     def spans(self) -> Sequence[Span]:
-        """What ran in the latest call, in order, by a clock of the device."""
+        """The runs of kernels in the latest call, in order, by a clock of the device."""
         ...
 
 
 class Backend(Protocol):
-    """One way to run programs. `check` is for those that run the graph; a compiled program contains its checks."""
+    """One way to run programs. `check` is for backends that run the graph; a compiled program contains its checks."""
 
     name: str
 
     @property
     def memory(self) -> ResultMemory | None:
-        """Where its results are, if that is not the memory of the host."""
+        """The memory of its results, if that is not the host's."""
 
     def target(self) -> Target | None:
-        """What lowering is told of the machine; None if the graph alone is run."""
+        """The properties of the machine that lowering needs; None if the graph is run as it is."""
 
     def compile(
         self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
     ) -> Executable: ...
 
     def text(self, program: Program) -> ProgramText:
-        """The program as it is compiled."""
+        """The text of the program that is compiled."""
         ...
 
     def timed(self, program: Program, options: CompileOptions) -> TimedExecutable:
@@ -144,9 +143,9 @@ class Backend(Protocol):
         ...
 
     def measure(self, threads: int) -> Limits:
-        """How fast the device is, in so many threads where it is the processor."""
+        """The measured limits of the device, for the CPU with this number of threads."""
         ...
 
     def limits_key(self, threads: int) -> str:
-        """What that depends on."""
+        """The key of these limits."""
         ...

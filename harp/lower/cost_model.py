@@ -1,4 +1,4 @@
-"""What the scheduler asks of a node and of the place where its value is needed: weights, and repeated evaluation."""
+"""Costs that the scheduler asks for: weights of nodes, and whether a use would compute a value repeatedly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FREE = {Op.CAST, Op.STOP, Op.OPAQUE}
 
 
 class Use(NamedTuple):
-    """Where a value is needed: the index of the element, and conditions >= 0 outside which it does not matter."""
+    """A use of a value: the index of the element, and conditions >= 0, outside of which it does not matter."""
 
     at: tuple[Index, ...]
     conditions: tuple[Index, ...] = ()
@@ -28,7 +28,7 @@ class Use(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """The loops of an inlined reduction, under the first `depth` loops of its kernel's root."""
+    """The loops of an inlined reduction, inside of the first `depth` loops of its kernel's root."""
 
     depth: int
     loops: tuple[Loop, ...]
@@ -53,7 +53,7 @@ class Nesting:
         self._frames |= dict.fromkeys(frame.loops, frame)
 
     def frame(self, indices: Iterable[Index]) -> Frame:
-        """The innermost frame that binds all loops of the indices; outside reductions it has no loops of its own."""
+        """The innermost frame that binds all loops of the indices; outside of reductions it has no loops."""
         depth = 0
         for loop in (loop for p in indices for loop in loops_in(p)):
             if loop in self._frames:
@@ -62,15 +62,15 @@ class Nesting:
         return Frame(depth, ())
 
     def place(self, use: Use) -> Place:
-        """Where a value needed at `use` is computed: as far out as its loops allow."""
+        """The place where a value for `use` is computed: as far out as its loops allow."""
         frame = self.frame((*use.at, *use.conditions))
         return Place(self.root[: frame.depth] + frame.loops, bool(frame.loops))
 
 
 def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop]) -> bool:
-    """Whether an array of this shape, read at `index` inside `loops`, has elements that are read several times.
+    """Whether elements of an array of this shape, read at `index` inside `loops`, are read several times.
 
-    Not if different iterations read different elements, nor if there are no more of them than elements.
+    Not if different iterations read different elements, nor if there are no more iterations than elements.
     """
     if _determined(tuple(index)).issuperset(loops):
         return False
@@ -81,19 +81,19 @@ def repeats(shape: Sequence[Index], index: Sequence[Index], loops: Sequence[Loop
 
 @lru_cache(maxsize=1 << 14)
 def _determined(index: tuple[Index, ...]) -> frozenset[Loop]:
-    """The loops whose positions follow from an index, one after the other: of [i + k, k] first k, then i."""
+    """The loops whose positions an index determines, one after the other: for [i + k, k] first k, then i."""
     known: set[Loop] = set()
-    found = True
-    while found:
-        found = False
+    grows = True
+    while grows:
+        grows = False
         for p in index:
-            left = loops_in(p) - known
-            if len(left) != 1:
+            unknown = loops_in(p) - known
+            if len(unknown) != 1:
                 continue
-            split = split_linear(p, next(iter(left)))
+            split = split_linear(p, next(iter(unknown)))
             if split is not None and split[0].constant:
-                known |= left
-                found = True
+                known |= unknown
+                grows = True
     return frozenset(known)
 
 
@@ -103,7 +103,7 @@ def weigh(e: Expr) -> int:
 
 
 def _weigh_undecided(e: Expr) -> int:
-    """The same, where choices by position are free, too: loops are cut where they change."""
+    """The same, where selects by position are free, too: loops are split where these change."""
     total = 0
     decided: set[Expr] = set()
     for x in walk((e,)):
@@ -116,24 +116,24 @@ def _weigh_undecided(e: Expr) -> int:
 
 
 def _is_decided(e: Apply, decided: set[Expr]) -> bool:
-    """Whether it compares positions, or is made of such comparisons."""
+    """Whether it compares positions, or combines such comparisons."""
     if e.op in (Op.LT, Op.EQ):
         return all(isinstance(a, (Position, Const)) for a in e.operands)
     return e.op in (Op.NOT, Op.AND, Op.OR) and all(a in decided for a in e.operands)
 
 
-# Of the expressions of nodes.
+# Weights of the expressions of nodes, cached.
 weight = lru_cache(maxsize=1 << 14)(weigh)
 undecided_weight = lru_cache(maxsize=1 << 14)(_weigh_undecided)
 
 
 def count_operations(e: Expr) -> int:
-    """How many operations are printed for it."""
+    """The number of operations that are printed for an expression."""
     return sum(isinstance(x, Apply) for x in walk((e,)))
 
 
 def code_size(e: Expr) -> int:
-    """How much code is printed for it, an operation being 1, and a function such as a sine its weight."""
+    """The amount of code printed for an expression: an operation is 1, a function such as a sine its weight."""
     return sum(max(INFO[x.op].weight, 1) for x in walk((e,)) if isinstance(x, Apply))
 
 
@@ -145,20 +145,20 @@ def is_reduction(node: Node) -> bool:
 
 
 def products(nodes: Sequence[Node], users: Mapping[Node, int]) -> set[Node]:
-    """Matrix products, and elementwise work on one that nobody else reads."""
-    found: set[Node] = set()
+    """Matrix products, and elementwise maps of a product that has no other user."""
+    result: set[Node] = set()
     for node in nodes:
         if isinstance(node, MapReduce) and node.reduce is not None:
             if node.reduce is Reduce.SUM and multiplies_matrices(_summed(node, users), node.axes):
-                found.add(node)
+                result.add(node)
         elif isinstance(node, (MapReduce, View)):
-            if any(users[operand] == 1 and operand in found for operand in node.inputs):
-                found.add(node)
-    return found
+            if any(users[operand] == 1 and operand in result for operand in node.inputs):
+                result.add(node)
+    return result
 
 
 def _summed(node: MapReduce, users: Mapping[Node, int]) -> MapReduce:
-    """The node that computes what a sum adds: a map that nobody else reads, or the sum itself."""
+    """The node that computes the terms of a sum: a map without other users, or the sum itself."""
     if isinstance(node.expr, Operand):
         (operand,) = node.operands
         if isinstance(operand, MapReduce) and operand.reduce is None and users[operand] == 1:
@@ -168,31 +168,31 @@ def _summed(node: MapReduce, users: Mapping[Node, int]) -> MapReduce:
 
 def reduces_along_memory(node: MapReduce) -> bool | None:
     """Whether the terms of a reduction follow each other in memory: so those of sums of rows, but not of columns. None
-    where neither is so, or the matrices in it differ."""
+    if no operand decides that, or the operands disagree."""
     axes = positions(node.domain)
     reduced = {atom for axis in node.axes if (atom := axes[axis].atom) is not None}
-    found: set[bool] = set()
+    answers: set[bool] = set()
     for operand in node.operands:
         index = operand.index if isinstance(operand, View) else axes
         moving = {loop for p in index for loop in loops_in(p)}
         if moving & reduced and moving - reduced:
-            found.add(bool(loops_in(index[-1]) & reduced))
-    return next(iter(found)) if len(found) == 1 else None
+            answers.add(bool(loops_in(index[-1]) & reduced))
+    return next(iter(answers)) if len(answers) == 1 else None
 
 
 def tails(nodes: Sequence[Node], users: Mapping[Node, int]) -> set[Node]:
-    """Maps that work on the result of a reduction nobody else reads: the tail of its loop nest."""
-    found: set[Node] = set()
+    """Maps of the result of a reduction without other users: they end its loop nest."""
+    result: set[Node] = set()
     for node in nodes:
         if isinstance(node, MapReduce) and node.reduce is None:
             for operand in node.operands:
-                if users[operand] == 1 and (is_reduction(operand) or operand in found):
-                    found.add(node)
-    return found
+                if users[operand] == 1 and (is_reduction(operand) or operand in result):
+                    result.add(node)
+    return result
 
 
 def count_users(nodes: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, int]:
-    """How many nodes read each node; being an output counts as one."""
+    """The number of nodes that read each node; being an output counts as one."""
     users = dict.fromkeys(nodes, 0)
     for node in nodes:
         for operand in set(node.inputs):

@@ -1,16 +1,16 @@
-"""Loop nests that functions of the library compute become calls of them.
+"""Loop nests that the library implements become calls of its functions.
 
     for i, l: buffer[i, l] = 0                             ->  zero
     for simd l: buffer[i, l] = other[i, l]                 ->  copy
     for k, i, l: c[i, l] = fma(a[i, k], b[k, l], c[i, l])  ->  gemm panel, or gemm microkernel
 
-The pass comes last, so that all other rewrites see loops only. A call keeps the loops that it stands for, as
-`LibraryCall.body`: whatever reads statements, verifiers and the interpreter included, reads those. Loops round a nest,
-as of a batch or of a sum over several axes, call it again.
+The pass comes last, so that all other rewrites see loops only. A call keeps the loops that it stands for in
+`LibraryCall.body`, which verifiers, the interpreter and others read. Loops round a nest, as over a batch, or over
+further summed axes, call it repeatedly.
 
-The elements of a copy lie one after the other; it takes a loop of vectors twice as long if its ends are not aligned.
-The microkernel is for right factors of which whole rows may be read. It and the panel compute up to two vectors of
-columns, also where there are fewer, and a nest qualifies where rows of c have room for that.
+A vectorised copy loop takes twice as long if its ends are not aligned. The microkernel needs a right factor whose whole
+rows may be read. It and the panel compute up to two vectors of columns, even if there are fewer, so a nest qualifies
+only if rows of c have room for that.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ from harp.trace.scalar.dtypes import DType, bool_, f16, f32, f64
 from harp.trace.scalar.expr import Apply, Const
 from harp.trace.scalar.ops import Op
 
-# By dtype, the elements of the vectors that the library has functions for.
+# The vector lengths, in elements, for which the library has functions, by dtype.
 LANES: Mapping[DType, tuple[int, ...]] = {f32: (4, 8, 16), f64: (2, 4, 8)}
 
 
 def loops_of(s: Nest, count: int) -> tuple[Loop, ...] | None:
-    """The loops of a nest that has this many and no other heads, none of them in parallel."""
-    found = tuple(h.loop for h in s.heads if isinstance(h, For) and h.kind is not LoopKind.PARALLEL)
-    return found if len(found) == len(s.heads) == count else None
+    """The loops of a nest that has exactly this many loops and no other heads, none of them parallel."""
+    loops = tuple(h.loop for h in s.heads if isinstance(h, For) and h.kind is not LoopKind.PARALLEL)
+    return loops if len(loops) == len(s.heads) == count else None
 
 
 def operand(load: Load, loops: Sequence[Loop]) -> LibraryOperand | None:
-    """None where the element does not move in proportion with one of the loops.
+    """The operand of a load; None if its offset is not linear in one of the loops.
 
     Where axes were merged, elements are counted along the last axis.
     """
@@ -62,7 +62,7 @@ def operand(load: Load, loops: Sequence[Loop]) -> LibraryOperand | None:
     first = load.index if whole is None else (*(ZERO for _ in load.index[1:]), whole)
     steps = []
     for loop in loops:
-        split = [found for p in first if (found := split_linear(p, loop)) is not None]
+        split = [parts for p in first if (parts := split_linear(p, loop)) is not None]
         if len(split) < len(first):
             return None
         steps.append(tuple(slope for slope, _ in split))
@@ -73,7 +73,7 @@ def operand(load: Load, loops: Sequence[Loop]) -> LibraryOperand | None:
 def multiply_add(
     s: Nest, count: int
 ) -> tuple[tuple[Loop, ...], tuple[LibraryOperand, LibraryOperand, LibraryOperand]] | None:
-    """The loops, factors and sum of a nest of this many loops that does `c = fma(a, b, c)` for its elements."""
+    """The loops, the factors and the sum of a nest of this many loops with the body `c = fma(a, b, c)`."""
     loops, store = loops_of(s, count), s.body
     if loops is None or not isinstance(store, Store) or store.reduce is not None or store.buffer.dtype not in LANES:
         return None
@@ -91,7 +91,7 @@ def multiply_add(
     return None if a is None or b is None or c is None else (loops, (a, b, c))
 
 
-# Rows of float16 as float32, and back, which machines convert a vector at a time.
+# Conversion of rows of float16 to float32 and back, which machines do a vector at a time.
 #
 # for simd l: wide[l] = cast<f32>(x[i, l])    ->  widen
 # for simd l: out[i, l] = cast<f16>(wide[l])  ->  narrow
@@ -100,16 +100,16 @@ _ROUTINES = {(f16, f32): Routine.WIDEN, (f32, f16): Routine.NARROW}
 
 
 def conversion(s: Nest) -> LibraryCall | None:
-    """The rule; see the top of the file."""
+    """The call; None if the nest is no such conversion."""
     last, store = s.heads[-1], s.body
     if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not isinstance(store, Store) or store.reduce:
         return None
     value = store.value
-    given = value.args[0] if isinstance(value, Apply) and value.op is Op.CAST else None
-    if not isinstance(given, Load) or given.conditions or any(map(indirect_in, (*store.index, *given.index))):
+    read = value.args[0] if isinstance(value, Apply) and value.op is Op.CAST else None
+    if not isinstance(read, Load) or read.conditions or any(map(indirect_in, (*store.index, *read.index))):
         return None
-    routine, loops = _ROUTINES.get((given.dtype, value.dtype)), (last.loop,)
-    source, target = operand(given, loops), operand(Load(store.buffer, store.index), loops)
+    routine, loops = _ROUTINES.get((read.dtype, value.dtype)), (last.loop,)
+    source, target = operand(read, loops), operand(Load(store.buffer, store.index), loops)
     if (
         routine is None
         or source is None
@@ -121,20 +121,20 @@ def conversion(s: Nest) -> LibraryCall | None:
     return LibraryCall(routine, 0, loops, (source, target))
 
 
-# The transposition of a part of a matrix.
+# Transposition of a part of a matrix.
 #
 #     for r, k: tile[k, r] = b[r, k]  ->  transpose
 #
-# Elements are moved as they are, so a routine for a dtype does for all dtypes of its size.
+# Elements are moved as bits, so a routine for a dtype serves all dtypes of its size.
 
-# By bytes of an element, the lanes that there are functions for.
+# The lanes for which there are functions, by the size of an element in bytes.
 _LANES = {dtype.itemsize: lanes for dtype, lanes in LANES.items()}
-# The loops in order: rows and columns of what is read.
+# The numbers of the loops: rows and columns of the source.
 _ROW, _COLUMN = range(2)
 
 
 def transpose(s: Nest) -> LibraryCall | None:
-    """The rule; see the top of the file."""
+    """The call; None if the nest is no such transposition."""
     loops, store = loops_of(s, 2), s.body
     if loops is None or not isinstance(store, Store) or store.reduce is not None:
         return None
@@ -165,7 +165,7 @@ def zero(s: Nest) -> LibraryCall | None:
 
 
 def copy(s: Nest) -> LibraryCall | None:
-    """The second rule at the top of the file, of memory that other kernels see."""
+    """The second rule at the top of the file, for memory that other kernels see."""
     last, store = s.heads[-1], s.body
     if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not isinstance(store, Store):
         return None
@@ -175,7 +175,7 @@ def copy(s: Nest) -> LibraryCall | None:
     if {value.buffer.space, store.buffer.space} - {*MEMORY} or any(map(indirect_in, (*store.index, *value.index))):
         return None
     if value.dtype is bool_ and value.buffer.space is Space.INPUT:
-        return None  # a caller's truth values may be any byte, and become 0 or 1
+        return None  # the caller's bools may be any byte, and become 0 or 1
     loops = (last.loop,)
     source, target = operand(value, loops), operand(Load(store.buffer, store.index), loops)
     if source is None or target is None or not is_dense(source, loops) or not is_dense(target, loops):
@@ -184,7 +184,7 @@ def copy(s: Nest) -> LibraryCall | None:
 
 
 def is_dense(operand: LibraryOperand, loops: tuple[Loop, ...]) -> bool:
-    """Whether the loops move the last axes in order, one each, and all but the first of them run over a whole axis."""
+    """Whether the loops move the last axes in order, one each, and all but the first one run over a whole axis."""
     shape, steps = operand.buffer.shape, operand.steps
     if len(loops) > len(shape) or not all(nonnegative(loop.extent) for loop in loops):
         return False
@@ -196,23 +196,23 @@ def is_dense(operand: LibraryOperand, loops: tuple[Loop, ...]) -> bool:
     return alone and whole
 
 
-# A row vector times a matrix, whose rows it reads in order.
+# A row vector times a matrix whose rows are read in order.
 #
 # for k, l: c[l] = fma(a[k], b[k, l], c[l])  ->  gemv axpy
 
 # The fewest multiply-adds that are worth a call.
 _GEMV_CALL = 64
-# The loops in order: the depth of the product, and its columns.
+# The numbers of the loops: the depth of the product, and its columns.
 _GEMV_K, _GEMV_L = range(2)
 
 
 def gemv_axpy(s: Nest) -> LibraryCall | None:
-    """The rule; see the top of the file."""
-    found = multiply_add(s, 2)
-    if found is None:
+    """The call; None if the nest is no such product."""
+    matched = multiply_add(s, 2)
+    if matched is None:
         return None
-    loops, (a, b, c) = found
-    if prod(loop.extent.constant or _GEMV_CALL for loop in loops) < _GEMV_CALL:  # the compiler writes it out
+    loops, (a, b, c) = matched
+    if prod(loop.extent.constant or _GEMV_CALL for loop in loops) < _GEMV_CALL:  # the compiler unrolls it
         return None
     if a.moves(_GEMV_L):
         a, b = b, a
@@ -221,28 +221,28 @@ def gemv_axpy(s: Nest) -> LibraryCall | None:
     return LibraryCall(Routine.GEMV_AXPY, 0, loops, (a, b, c))
 
 
-# Sums of products along the rows of two matrices, or along two vectors.
+# Dot products of the rows of two matrices, or of two vectors.
 #
 # for r { for k: c[r] = fma(a[r, k], b[r, k], c[r]) }  ->  row dots
 # for k: c = fma(a[k], b[k], c)                        ->  dot
 #
-# The loop along the rows is the inner one. The routine has an order of additions of its own, that of
+# The loop along the rows is the inner one. The routine adds in an order of its own, that of
 # `harp.lower.reductions.accumulators`.
 
-# The loops in order: rows, and along each of them.
+# The numbers of the loops: rows, and elements of a row.
 _DOT_ROW, _DOT_K = range(2)
 
 
 def row_dots(s: Nest) -> LibraryCall | None:
-    """The rule; see the top of the file."""
+    """The call; None if the nest is no such dot product."""
     return _of_rows(s) or _of_vectors(s)
 
 
 def _of_rows(s: Nest) -> LibraryCall | None:
-    found = multiply_add(Nest(s.heads[-2:], s.body), 2)
-    if found is None or not _is_long(s):
+    matched = multiply_add(Nest(s.heads[-2:], s.body), 2)
+    if matched is None or not _is_long(s):
         return None
-    loops, (a, b, c) = found
+    loops, (a, b, c) = matched
     along = a.is_along(_DOT_K) and b.is_along(_DOT_K) and not c.moves(_DOT_K) and c.is_along(_DOT_ROW)
     if not along or not (a.moves(_DOT_ROW) or b.moves(_DOT_ROW)):
         return None
@@ -250,17 +250,17 @@ def _of_rows(s: Nest) -> LibraryCall | None:
 
 
 def _of_vectors(s: Nest) -> LibraryCall | None:
-    found = multiply_add(s, 1)
-    if found is None or not _is_long(s):
+    matched = multiply_add(s, 1)
+    if matched is None or not _is_long(s):
         return None
-    loops, (a, b, c) = found
+    loops, (a, b, c) = matched
     if not (a.is_along(0) and b.is_along(0)) or c.buffer.space is not Space.REG:
         return None
     return LibraryCall(Routine.DOT, 0, loops, (a, b, c))
 
 
 def _is_long(s: Nest) -> bool:
-    """Whether the innermost loop may be longer than what compilers write out, or vectors run across."""
+    """Whether the innermost loop may be longer than compilers unroll, or vectors run across it."""
     last = s.heads[-1]
     assert isinstance(last, For)
     return last.kind in (LoopKind.PLAIN, LoopKind.SIMD) and not nonnegative(SHORT - last.loop.extent)
@@ -268,18 +268,18 @@ def _is_long(s: Nest) -> bool:
 
 # The fewest multiply-adds that are worth a call.
 _GEMM_CALL = 1024
-# The loops in order: the depth of the product, its rows, and its columns.
+# The numbers of the loops: the depth of the product, its rows, and its columns.
 _K, _I, _L = range(3)
 
 
 def gemm(s: Nest) -> LibraryCall | None:
-    """The rule; see the top of the file."""
-    found = multiply_add(Nest(s.heads[-3:], s.body), 3)
-    if found is None:
+    """The call; None if the nest is no such product."""
+    matched = multiply_add(Nest(s.heads[-3:], s.body), 3)
+    if matched is None:
         return None
-    loops, (a, b, c) = found
+    loops, (a, b, c) = matched
     work = prod(loop.extent.constant or _GEMM_CALL for loop in loops)
-    if work < _GEMM_CALL:  # the compiler writes it out
+    if work < _GEMM_CALL:  # the compiler unrolls it
         return None
     width = c.buffer.shape[-1].constant or 0 if c.buffer.shape else 0
     if a.moves(_L) or b.moves(_I) or c.moves(_K) or not c.is_along(_L):
@@ -294,11 +294,11 @@ def gemm(s: Nest) -> LibraryCall | None:
 
 
 def _has_room(operand: LibraryOperand, width: int) -> bool:
-    """Whether whole rows may be read and written, of an operand that lies along them."""
+    """Whether whole rows of vectors may be read and written in an operand that lies along them."""
     return operand.buffer.shape[-1].constant == width and operand.first[-1] is ZERO
 
 
-# The first that fits is taken.
+# The first rule that fits is applied.
 RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (
     gemm,
     gemv_axpy,

@@ -1,12 +1,11 @@
-"""From graph to program: the passes, once, in order, each with its verifier; and the rules for loop nests, in order.
+"""From graph to program: the passes in order, each with its verifier, and the rules for loop nests in order.
 
 HARP_VERIFY=1 verifies the ends of the stages, 2 after each pass; 3 also runs what each pass made on random data of
 small sizes, and compares. The steps of loops are lowered to nests by the same passes, inside of `build`.
 
-Each rule for nests is applied once to the whole kernel, to the outermost statements that it fits, and sees what those
-before it made. Which rule fits is decided from strides and constants, never from sizes at run time, and the order in
-which an element is accumulated is the same in all versions of a loop: a row of a batch has the same bits at every batch
-size.
+Each rule for nests is applied once to the whole kernel, to the outermost statements that it fits, after all earlier
+rules. Which rule fits depends on strides and constants, never on sizes at run time, and the order in which an element
+is accumulated is the same in all versions of a loop: a row of a batch has the same bits at every batch size.
 """
 
 from __future__ import annotations
@@ -102,11 +101,11 @@ RULES: tuple[Rule, ...] = (
 
 @attrs.frozen(eq=False)
 class Lowered:
-    """A graph on its way to a program: what a pass has not made yet is empty.
+    """A graph on its way to a program; results of passes that have not run are empty.
 
-    `donated` are the numbers of donated inputs; the program `checks` its addresses, or not; the passes that make loops
-    `fast` run, or not. `algorithm` are the loop nests before the kernels are outlined: what the program computes,
-    however fast.
+    `donated` are the numbers of donated inputs; `checks` says whether the program checks its addresses, and `fast`
+    whether passes that optimise loops run. `algorithm` are the loop nests before kernels are outlined: what the program
+    computes, not how fast.
     """
 
     source: Graph
@@ -131,11 +130,11 @@ Run = Callable[[Lowered], Lowered]
 
 @attrs.frozen
 class Pass:
-    """A function from state to state, what must hold after it, and how to run and print what it made."""
+    """A function from state to state, the rules that hold after it, and how its result is run and printed."""
 
     name: str
     purpose: str
-    level: int  # of HARP_DEBUG that prints it; every pass is printed at the highest
+    level: int  # of HARP_DEBUG that prints it; the highest level prints every pass
     run: Run
     verify: Callable[[Lowered, Lowered], None]
     check: Callable[[Lowered, Lowered], None]
@@ -143,8 +142,8 @@ class Pass:
     ends_stage: bool = False
 
     def __call__(self, before: Lowered, within: str = "") -> Lowered:
-        """The state after the pass, printed and verified as the settings ask. Where the graph is `within` another one,
-        as the step of a loop, it is not run on its own to compare results."""
+        """The state after the pass, printed and verified as the settings ask. A graph that is `within` another one, as
+        the step of a loop, is not run on its own to compare results."""
         tick()
         after = self.run(before)
         if settings.debug >= self.level:
@@ -206,7 +205,7 @@ def _is_fast(s: Lowered) -> bool:
 
 
 def _on_cores(s: Lowered) -> bool:
-    """Cores have vectors and caches of their own; work-items of wide devices are lanes."""
+    """Whether work-items have vectors and caches of their own, as cores have; on wide devices they are lanes."""
     return s.fast and not s.target.wide
 
 
@@ -215,11 +214,11 @@ def _on_grid(s: Lowered) -> bool:
 
 
 def _is_not_shared(s: Lowered) -> bool:
-    """Wide devices share long sums later, if the program is to be fast."""
+    """Whether sums are not shared later: wide devices share long sums, if the program is to be fast."""
     return not (s.target.wide and s.fast)
 
 
-# -- the passes that need more than what they rewrite ---------------------------------------------------------------
+# -- passes that need more than their input --------------------------------------------------------------------------
 
 
 def _in_place(s: Lowered) -> Lowered:
@@ -249,12 +248,13 @@ def _donate(s: Lowered) -> Lowered:
 
 
 def _outline(s: Lowered) -> Lowered:
-    """A checked program keeps equal kernels apart: each belongs to a line of the user."""
+    """The program with outlined kernels. A checked program keeps equal kernels apart: each belongs to a line of the
+    user."""
     return attrs.evolve(s, algorithm=s.built, built=outline(s.built) if s.fast else as_they_are(s.built))
 
 
 def _fused_sums(kernel: Kernel, target: Target) -> Kernel:
-    """Where a condition of a sum is known, and products are left, they are fused multiply-adds as in every sum."""
+    """Products that remain after a condition of a sum was decided become fused multiply-adds, as in all sums."""
     return kernel.with_body(fused_sums(kernel.body)) if target.fma else kernel
 
 
@@ -275,7 +275,7 @@ def _assembled(s: Lowered) -> Program:
     return assemble(s.built, sizes_of(s.source))
 
 
-# -- what must hold after them --------------------------------------------------------------------------------------
+# -- the rules that hold after passes --------------------------------------------------------------------------------
 
 
 def _verify_legalised(before: Lowered, after: Lowered) -> None:
@@ -300,7 +300,7 @@ def _verify_schedule(before: Lowered, after: Lowered) -> None:
 
 
 def _verify_kernels(before: Lowered, after: Lowered) -> None:
-    """Kernels that the pass left alone have been verified."""
+    """Kernels that the pass did not change are verified already."""
     for kernel in after.built.kernels:
         if kernel not in before.built.kernels:
             verify_kernel(kernel)
@@ -327,13 +327,13 @@ def _check_in_place(before: Lowered, after: Lowered) -> None:
 
 
 def _check_kernels(before: Lowered, after: Lowered) -> None:
-    """What the pass left alone has been run, with its memory planned as at the end."""
+    """Run kernels, unless the pass did not change them, with memory planned as in the final program."""
     if after.built != before.built and not may_not_end(after.source):
         check_program(after.source, _assembled(after), after.checks)
 
 
 def _no_check(before: Lowered, after: Lowered) -> None:
-    """A schedule says where, not what."""
+    """A schedule says where values are computed, and has no values."""
 
 
 # -- the passes, in order -------------------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ COPIES = _of_kernels(
 FUSE = _of_kernels(
     "fuse", "join kernels over the same positions, of which each reads its own elements", _on_built(fuse), _is_fast
 )
-# The step of a loop becomes loop nests by these. They are fused once the loop knows which of them its step needs.
+# The passes that lower the step of a loop. Its kernels are fused later, when the loop knows which of them it needs.
 OF_STEPS = (SCHEDULE, BUILD, COPIES)
 
 _LEGAL = "compute complex values by real and imaginary parts, and those of 16 bits in float32"
@@ -418,11 +418,11 @@ PASSES = (
 
 
 def lower(graph: Graph, target: Target, donated: Sequence[int] = (), check: bool = False, fast: bool = True) -> Lowered:
-    """The program that computes a graph in canonical form, with what each pass made on the way.
+    """The program that computes a graph in canonical form, with the results of all passes.
 
-    Outputs may live in the memory of those inputs whose numbers are in `donated`. With `check` the program compares
-    every index with its axis (`harp.lower.kernels.bounds_checks`). With `check`, and without `fast`, the passes that
-    make loops fast are left out.
+    Outputs may live in the memory of inputs whose numbers are in `donated`. With `check` the program compares every
+    index with its axis (`harp.lower.kernels.bounds_checks`). With `check`, or without `fast`, the passes that optimise
+    loops are left out.
     """
     if settings.verify >= 1:
         verify_graph(graph)

@@ -1,4 +1,4 @@
-"""The machine as data: all that lowering may know of it, and what follows from that."""
+"""The machine as data: all that lowering may know of it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import attrs
 
 @attrs.frozen
 class Target:
-    """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and bytes of the L1 cache
-    and of one of its lines. The compiler is asked for them once for a machine. With a `grid`, loops are launched for
-    the work-items of a device; it is `wide` where these are the lanes of vectors, and memory is read best by neighbours
-    at the same time, and then a `group` has so many at most, and kernels can ask for sub-groups of `sub_group`, or of
-    nothing (0): work-items that read each other's variables. Else a work-item has a core with vectors of its own."""
+    """Vector width in bytes, whether a fused multiply-add is one instruction, cores, and bytes of the L1 cache and of a
+    cache line, as the compiler reports them. With a `grid`, loops are launched for the work-items of a device. On a
+    `wide` device these are lanes of vectors, and neighbours should read memory side by side; `group` is the most
+    work-items of a group, and `sub_group` the size of sub-groups, whose work-items read each other's variables, that
+    kernels can ask for, or 0. Else each work-item has a core with vectors of its own."""
 
     vector_bytes: int = 16
     fma: bool = False
@@ -35,7 +35,7 @@ class Target:
     scatter_strip: int = 128  # columns that a thread takes of updates at places that are data
 
     def lanes(self, itemsize: int) -> int:
-        """Elements of a vector; one, if they are larger than that."""
+        """The elements of a vector; one if they are larger than a vector."""
         return max(self.vector_bytes // itemsize, 1)
 
     @property

@@ -1,7 +1,7 @@
-"""The traced arrays that functions read without being given them: in their closures, defaults and attributes.
+"""The traced arrays that functions read without getting them as arguments: from closures, defaults and attributes.
 
-The rule of a function with derivatives of its own is traced when the function that it was defined in has been traced,
-perhaps batched, or put into a loop. What it reads of that function by then has another node, so it becomes an argument.
+The derivative rules of a function are traced after the function round it, which may then be batched, or in a loop. An
+array of that function, which a rule reads, has another node by then: so it becomes an argument of the rule.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from harp.trace.trees import flatten
 
 
 def closed_over(functions: object) -> list[Array]:
-    """The arrays of what is being traced that functions, or others that these read, can reach; each once. Of a tree,
-    those of all its leaves."""
+    """The arrays of the current trace that functions, or functions that these read, can reach, each once; of a tree,
+    those of its leaves."""
     here = current()
-    found: dict[int, Array] = {}
+    arrays: dict[int, Array] = {}
     seen: dict[int, object] = {}
-    left = [functions]
-    while left:
-        value = left.pop()
+    stack = [functions]
+    while stack:
+        value = stack.pop()
         if isinstance(value, Array):
             level = value._level
             if isinstance(level, Level) and level.open and here is not None and here.scope is level.scope:
-                found[id(value)] = value
+                arrays[id(value)] = value
         elif id(value) not in seen:
             seen[id(value)] = value
-            left += reversed(_parts(value))
-    return list(found.values())
+            stack += reversed(_readable(value))
+    return list(arrays.values())
 
 
-def _parts(value: object) -> list[object]:
-    """What can be read through a value: of a function what it closes over, of an object that is called its attributes,
-    of a tree its leaves."""
+def _readable(value: object) -> list[object]:
+    """The values that can be read through a value: what a function closes over, the attributes of a callable object,
+    the leaves of a tree."""
     if isinstance(value, CellType):
         try:
             return [value.cell_contents]
@@ -61,7 +61,7 @@ def _attributes(value: object) -> list[object]:
 
 @contextmanager
 def standing_for(arrays: Sequence[Array], others: Sequence[Array]) -> Iterator[None]:
-    """Within it, whoever reads one of the arrays reads the other one at its place."""
+    """Within it, each array has the node and the trace of its counterpart in `others`."""
     before = [(array._node, array._level) for array in arrays]
     try:
         for array, other in zip(arrays, others, strict=True):

@@ -41,7 +41,7 @@ _Blocks = list[list[Array]]  # for each result, a block for each argument
 
 
 class _Results(NamedTuple):
-    """What a function has returned, as leaves, and the tree of those that are differentiated."""
+    """The results of a function as leaves, and the tree of those that are differentiated."""
 
     staged: Staged
     graph: Graph  # of these only
@@ -168,7 +168,7 @@ def _value_and_jacobian(
     @wraps(function)
     def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
         staged = stage_arguments(function, numbers, args, kwargs)
-        results = _results(staged, has_aux, function_name(function))
+        results = _staged_results(staged, has_aux, function_name(function))
         _check_numbers(results.graph, name, function_name(function), holomorphic)
         rows = []
         for row in blocks(results):
@@ -179,7 +179,7 @@ def _value_and_jacobian(
     return differentiated
 
 
-def _results(staged: Staged, has_aux: bool, name: str) -> _Results:
+def _staged_results(staged: Staged, has_aux: bool, name: str) -> _Results:
     graph, treedef = prepared(staged.traced.graph, staged.traced.graph.inputs), staged.traced.treedef
     values = run(graph, staged.primals)
     if has_aux:
@@ -209,7 +209,7 @@ def _check_numbers(graph: Graph, transform: str, name: str, holomorphic: bool) -
 
 
 def _forward(results: _Results) -> _Blocks:
-    """For each argument the derivatives in the direction of each of its elements, whose axes go last."""
+    """For each argument, the derivatives in the direction of each of its elements; the axes of directions go last."""
     graph, primals = results.graph, results.staged.primals
     columns: list[list[Array]] = []
     for i in graph.inputs:
@@ -222,7 +222,7 @@ def _forward(results: _Results) -> _Blocks:
 
 
 def _backward(results: _Results) -> _Blocks:
-    """For each result the cotangents of the arguments, given that of each of its elements."""
+    """For each result, the cotangents of the arguments for a unit cotangent at each of its elements."""
     graph, primals = results.graph, results.staged.primals
     rows: _Blocks = []
     for output in graph.outputs:
@@ -233,8 +233,8 @@ def _backward(results: _Results) -> _Blocks:
 
 
 def _in_all_directions(graph: Graph, which: int, shape: Shape) -> Graph:
-    """The graph for all directions in which an input, a tangent or cotangent of this shape, may point: it gets the axes
-    of the shape once more, in front, and so does each output."""
+    """The graph for a batch of values of one input, a tangent or cotangent of this shape: that input, and each output,
+    gets the axes of the shape once more, in front."""
     for extent in reversed(shape):
         graph, batched = batch(graph, [k == which for k in range(len(graph.inputs))], extent)
         outputs = tuple(o if has else _repeated(o, (extent,)) for o, has in zip(graph.outputs, batched, strict=True))
@@ -248,7 +248,7 @@ def _repeated(node: Node, shape: Shape) -> Node:
 
 
 def _identity(shape: Shape, dtype: DType) -> Array:
-    """1 where the first half of the position is the second half, else 0."""
+    """The identity matrix with `shape` for its rows and for its columns."""
     domain = (*shape, *shape)
     loops = positions(domain)
     same: Expr = const(True, bool_)
@@ -258,7 +258,7 @@ def _identity(shape: Shape, dtype: DType) -> Array:
 
 
 def _axes_last(array: Array, count: int) -> Array:
-    """The first axes behind the others."""
+    """The array with its first `count` axes moved behind the others."""
     if not count or count == array.ndim:
         return array
     order = [*range(count, array.ndim), *range(count)]

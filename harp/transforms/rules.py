@@ -1,4 +1,4 @@
-"""How a transform applies the rule of a node, from a table with one for each kind; derivatives that a user gives."""
+"""Applying a transform's table of rules, one for each kind of node; the interface of user-defined derivatives."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def apply_rule(
     what: str,
     graph: Graph,
     node: Node,
-    *given: object,
+    *arguments: object,
     now: Node | None = None,
 ) -> _T:
-    """What the rule makes of a node of a graph, or of what it is `now`. Raises MissingRuleError, with the user's line,
-    where there is none, or the rule says so, and ClosureGradientError with the line."""
+    """The result of the rule for a node, applied to `now` instead if given. Raises MissingRuleError where there is no
+    rule, or the rule raises it, and ClosureGradientError, both with the user's line."""
     try:
         rule = rules.get(type(node))
         if rule is None:
             raise MissingRuleError(f"{what} of {node!r} has no rule")
-        return rule(now or node, *given)
+        return rule(now or node, *arguments)
     except (MissingRuleError, ClosureGradientError) as error:
         site = graph.site(node)
         place = f"\n  at {site[0]}:{site[1]}" if site else ""
@@ -37,7 +37,7 @@ def apply_rule(
 
 
 def without_derivative(node: Foreign) -> MissingRuleError:
-    """The error for a routine of the user through which a derivative is to flow."""
+    """The error for a derivative through a routine of the user."""
     routine = node.routine
     name = f"function {routine}"
     if isinstance(routine, MatrixFunction):
@@ -50,32 +50,32 @@ def without_derivative(node: Foreign) -> MissingRuleError:
     )
 
 
-# -- derivatives that somebody has given ----------------------------------------------------------------------------
+# -- user-defined derivatives ---------------------------------------------------------------------------------------
 
 
 class Given(Derivative):
-    """Makes graphs for a function, of whose body the shapes of arguments and results are known. Both graphs speak of
-    floating-point arguments and results only, and of the first `count` arguments: the others are closed over.
-    `moving` says of each of these whether a derivative flows through it; that of another one is not read, or 0.
+    """Makes the derivative graphs of a function, given its body, whose shapes are known. The graphs have tangents and
+    cotangents for floating-point arguments and results only, and only for the first `count` operands: the others are
+    closed over. `moving` says for each argument whether a derivative flows through it; other tangents are ignored or 0.
 
     The last `saved` results are for the reverse pass."""
 
     count: int
     called: str = "a function"  # the name of the function, for messages
-    rules: tuple[Callable[..., object], ...] = ()  # those of the user that make them
+    rules: tuple[Callable[..., object], ...] = ()  # the user's rules
     saved: int = 0
-    name: str | None = None  # of the value, for who chooses what to save
-    # Whether the derivatives may be others than those of the body.
+    name: str | None = None  # the name of the value, which policies of `checkpoint` read
+    # Whether the derivatives may differ from those of the body.
     is_own: bool = True
 
     @abstractmethod
     def forward(self, body: Body, moving: Sequence[bool]) -> Graph:
-        """From the arguments, and a tangent for each floating-point one, to the tangents of the results."""
+        """The graph from the arguments, and a tangent for each floating-point one, to the tangents of the results."""
 
     @abstractmethod
     def backward(self, body: Body, moving: Sequence[bool]) -> Graph:
-        """From the arguments, the saved results, and a cotangent for each floating-point result, to those of the
-        arguments."""
+        """The graph from the arguments, the saved results, and a cotangent for each floating-point result, to the
+        cotangents of the arguments."""
 
     def arguments(self, body: Body) -> tuple[Input, ...]:
         """The inputs of the body that are arguments."""

@@ -47,15 +47,15 @@ def stage(
     before: Input | None = None,
     steps: Index | None = ONE,
 ) -> Traced:
-    """Trace `function` on fresh inputs, as a part of what is being traced, if anything is. What becomes the body of a
-    node is given a token for its calls of Python. `steps` says how often it runs, None that data decides."""
+    """Trace `function` on fresh inputs, within the current trace if there is one. A function that becomes the body of a
+    node gets the token `before` for its calls of Python. `steps` is how often it runs; None if data decides."""
     level = current()
     return trace_function(function, arguments, Scope() if level is None else level.scope, name, before, steps)
 
 
 def with_arrays(tree: Tree, name: str) -> Any:
-    """The tree, which a user's function of this name is given, with arrays of harp for those of NumPy and other
-    libraries. Numbers of Python and what is no array stay."""
+    """The arguments of a user's function, where arrays of NumPy and other libraries have become harp arrays. Python's
+    numbers and leaves that are no arrays stay."""
     return map_leaves(lambda leaf: _with_array(leaf, name), tree)
 
 
@@ -71,26 +71,26 @@ def _with_array(leaf: object, name: str) -> object:
 
 
 def fresh_token() -> Input:
-    """What stands for the token of the calls before a body."""
+    """An input for the token of the calls before a body."""
     return fresh_input("the token", (), i64)
 
 
 def token_now() -> Node:
-    """The token of the next call of Python."""
+    """The token that the next call of Python waits for."""
     level = current()
     return NO_CALL if level is None else level.token
 
 
 def note_token(token: Node | None) -> None:
-    """What was put into what is being traced has made calls of Python, whose last one made this token."""
+    """Make the token of the last call that was put into the current trace the one that the next call waits for."""
     level = current()
     if level is not None and token is not None:
         level.after = token
 
 
 def taking_token(traced: Traced) -> tuple[Graph, tuple[Node, ...]]:
-    """The graph of a body with the token as one more input and output, the last ones, if it calls Python; and what to
-    give it."""
+    """The graph of a body, with the token as its last input and output if it calls Python; and the operand for that
+    input."""
     graph, before = traced.graph, traced.before
     if graph.token is None or before is None:
         return graph, ()
@@ -98,7 +98,7 @@ def taking_token(traced: Traced) -> tuple[Graph, tuple[Node, ...]]:
 
 
 def without_token(parts: Sequence[Node], traced: Traced) -> Sequence[Node]:
-    """The results of a node with such a body, without the token, which is noted."""
+    """The results of a node with such a body, without the token, which becomes the current one."""
     if traced.graph.token is None:
         return parts
     note_token(parts[-1])
@@ -106,7 +106,7 @@ def without_token(parts: Sequence[Node], traced: Traced) -> Sequence[Node]:
 
 
 def _after_both(first: Node, second: Node) -> Node:
-    """A token that waits for two. The second one has waited for the first, unless it is that of an empty batch."""
+    """A token that waits for both. The second has waited for the first already, unless it is that of an empty batch."""
     if first is NO_CALL:
         return second
     return MapReduce((), (first, second), apply(Op.MAX, Operand(i64, 0), Operand(i64, 1)))
@@ -117,7 +117,7 @@ def run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
     level = current()
     if level is None:
         given = [np.asarray(a) for a in arrays]
-        # Whoever does not want the token has run the graph before, or only wants derivatives.
+        # A caller that does not want the token has run the graph before, or only wants derivatives.
         whole = silenced(graph) if graph.token is None else graph.with_token_as_output()
         values = interpret(whole, given, {})[: len(graph.outputs)]
         if settings.nans:

@@ -1,4 +1,4 @@
-"""The types of transformed functions, for type checkers: parameters stay, and arrays may be anything like one."""
+"""The types of transformed functions, for type checkers: the same parameters, which also take all kinds of arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 _Result = TypeVar("_Result", covariant=True)
 
-# What a parameter may be given that the function itself declares as an array, or as a static value.
+# The types that a parameter may be given besides the declared one.
 ArrayLike: TypeAlias = (
     Array
     | np.ndarray[Any, Any]
@@ -27,7 +27,7 @@ ArrayLike: TypeAlias = (
     | str
     | None
 )
-# One array, which a loop or a branch gets as an Array; and a tree, which may have numbers in the place of arrays.
+# The types of one array for a loop or a branch; and of a tree, which may have numbers in the place of arrays.
 AnArray: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | complex | Size
 Container: TypeAlias = tuple[Any, ...] | list[Any] | dict[Any, Any]
 Pullback: TypeAlias = Callable[[Any], tuple[Any, ...]]

@@ -26,7 +26,7 @@ class CBackend:
     memory: None = None
 
     def target(self) -> Target:
-        """What lowering is told of the machine that the toolchain compiles for."""
+        """The properties of the machine that the toolchain compiles for, as lowering needs them."""
         toolchain = find_toolchain()
         cores = os.cpu_count() or 1
         if toolchain is None:
@@ -53,7 +53,7 @@ class CBackend:
         return ProgramText("C", source.kernels, source.calls, str(source))
 
     def timed(self, program: Program, options: CompileOptions) -> TimedCExecutable:
-        """The kernels are those of the program that is not timed, and come out of the cache."""
+        """The timed program. Its kernels are those of the untimed program, so they are found in the cache."""
         called = interface(program, timed=True)
         library = build_and_load(render(program, timed=True), options, names=called.names)
         return TimedCExecutable(library, called, bool(program.scratch), len(program.calls))
@@ -69,5 +69,5 @@ _BACKEND = CBackend()
 
 
 def backend(number: int) -> CBackend:
-    """The one that there is."""
+    """The only C backend."""
     return _BACKEND

@@ -1,4 +1,4 @@
-"""How fast the processor is: copies of a large array by all threads, and multiply-adds in registers."""
+"""How fast the CPU is: copies of a large array by all threads, and multiply-adds in registers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from harp.backends.toolchain.toolchain import find_toolchain
 from harp.errors import ToolchainError
 from harp.trace.scalar.dtypes import DType, NDArray, f32, f64
 
-# More than caches hold: bytes that a copy reads.
+# Bytes that a copy reads: more than caches hold.
 _COPIED = 64 << 20
 _TIMES = 7
-# Many short runs of arithmetic: where others use the machine, some are not interrupted.
+# Arithmetic is measured in many short runs: on a busy machine some of them are not interrupted.
 _SHORT_TIMES, _SECONDS = 24, 1e-3
-# Multiply-adds of a step: see `linalg/multiply_adds.c`.
+# Independent chains of multiply-adds: see `linalg/multiply_adds.c`.
 _CHAINS = 12
 _FUSED = "-ffp-contract=fast"
 # A function that the pool of threads runs.
@@ -32,7 +32,7 @@ _PART = "void(*)(void *, int64_t, int64_t)"
 
 
 def limits_key(threads: int) -> str:
-    """What the limits depend on."""
+    """The cache key of the limits."""
     toolchain = find_toolchain()
     return f"{machine.facts()}, {toolchain.vector_bytes if toolchain else 0} bytes, {threads} threads"
 
@@ -47,7 +47,7 @@ def measure(threads: int) -> Limits:
     library = build_and_load(Source(units), CompileOptions())
     with threads_of_this_thread(threads):
         single, double = (_multiply_adds(library, dtype, lanes, threads) for dtype, lanes in names.items())
-        return Limits(_copy(library, names[f32], threads), single, double)
+        return Limits(_copy_speed(library, names[f32], threads), single, double)
 
 
 def _unit(dtype: DType, lanes: int) -> Unit:
@@ -57,7 +57,7 @@ def _unit(dtype: DType, lanes: int) -> Unit:
 
 
 def _multiply_adds(library: Library, dtype: DType, lanes: int, threads: int) -> float:
-    """Multiplications and additions in a second."""
+    """The multiplications and additions per second."""
     parts = library.function(f"harp_multiply_adds_parts_{dtype.name}_x{lanes}", _PART)
     steps = np.array([1 << 12])
     while _fastest(partial(parts, pointer(steps), 0, 1), 1) < _SECONDS:
@@ -66,32 +66,32 @@ def _multiply_adds(library: Library, dtype: DType, lanes: int, threads: int) -> 
     return 2.0 * _CHAINS * lanes * int(steps[0]) * threads / seconds
 
 
-def _copy(library: Library, lanes: int, threads: int) -> float:
-    """Bytes read and written in a second."""
+def _copy_speed(library: Library, lanes: int, threads: int) -> float:
+    """The bytes read and written per second."""
     source = np.ones(_COPIED, np.uint8)
     target = np.zeros_like(source)
-    given = np.array([target.ctypes.data, source.ctypes.data, _COPIED // threads])
+    operands = np.array([target.ctypes.data, source.ctypes.data, _COPIED // threads])
     parts = library.function(f"harp_copy_parts_f32_x{lanes}", _PART)
-    return 2.0 * _COPIED / _fastest(partial(_run, parts, given, threads))
+    return 2.0 * _COPIED / _fastest(partial(_run, parts, operands, threads))
 
 
-def _run(parts: Callable[..., Any], given: NDArray, threads: int) -> None:
-    """Run so many parts in the pool of threads."""
+def _run(parts: Callable[..., Any], operands: NDArray, threads: int) -> None:
+    """Run this many parts in the pool of threads."""
     pool = runtime()
     if pool is None:
-        parts(pointer(given), 0, threads)
+        parts(pointer(operands), 0, threads)
     else:
         pool.function("harp_pool_run", f"void(*)({_PART}, void *, int64_t, double)")(
-            parts, pointer(given), threads, math.inf
+            parts, pointer(operands), threads, math.inf
         )
 
 
 def _fastest(run: Callable[[], object], times: int = _TIMES) -> float:
-    """Seconds. The first run, which is one more, does not count."""
+    """The shortest time of several runs, in seconds. An additional first run is not counted."""
     run()
-    found = []
+    seconds = []
     for _ in range(times):
         start = time.perf_counter()
         run()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)

@@ -1,10 +1,10 @@
-"""Loops that call a function which is fast for common numbers and slow for the others.
+"""Loops that call a function which has a fast twin for common arguments.
 
     for simd i: out[i] = sin(x[i])
         ->  far = 0; for simd i: out[i] = sin_near(&far, x[i]); if (far) for simd i: out[i] = sin(x[i])
 
-The first function is for common numbers only, and notes others. Both give the same bits for common numbers. The second
-run does all the work of the first one again, so the loop must not read what it stores.
+The twin is exact for common arguments only, and notes others. Both functions give the same bits for common arguments.
+The second run repeats all work of the first, so the loop must not read what it stores.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from harp.trace.scalar.dtypes import f32
 from harp.trace.scalar.expr import Apply, Expr, walk
 from harp.trace.scalar.ops import Op
 
-# Functions of float32 with a twin for common numbers: harp_sin_near_f32(&far, x) is that of harp_sin_f32(x).
+# Functions of float32 with a twin for common arguments: harp_sin_near_f32(&far, x) is the twin of harp_sin_f32(x).
 FUNCTIONS = frozenset({Op.ATAN2, Op.COS, Op.LOG10, Op.LOG2, Op.POW, Op.SIN, Op.TAN})
-# What notes the other numbers: as wide as the numbers, so that vectors of both have the same length.
+# The variable that notes uncommon arguments: as wide as they are, so that vectors of both have the same length.
 NOTED = "far"
 NOTE = f"uint32_t {NOTED} = 0"
 
 
 def runs_again(s: Nest) -> bool:
-    """Whether the innermost loop calls such a function, and does the same if it is run again."""
+    """Whether the innermost loop calls such a function, and may be run twice."""
     last, stores = s.heads[-1] if s.heads else None, s.body.parts if isinstance(s.body, Seq) else (s.body,)
     if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not all(map(_sets, stores)):
         return False
@@ -37,7 +37,7 @@ def runs_again(s: Nest) -> bool:
 
 
 def has_twin(e: Expr) -> bool:
-    """Whether there is a function for common numbers. Of powers with a known exponent, those that divide have one."""
+    """Whether an operation has a twin. Of powers with a constant exponent, those that divide have one."""
     if not isinstance(e, Apply) or e.op not in FUNCTIONS or e.dtype is not f32:
         return False
     power = known_power(e)
@@ -45,7 +45,7 @@ def has_twin(e: Expr) -> bool:
 
 
 def call(e: Apply, args: Sequence[str]) -> str:
-    """Of the function for common numbers."""
+    """The call of the twin."""
     power = known_power(e)
     if power is not None:
         return f"harp_pow_{power[0]}_near_f32(&{NOTED}, {args[0]}, {power[1]})"

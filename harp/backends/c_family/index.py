@@ -25,8 +25,8 @@ def times(a: str, b: str) -> str:
 class IndexPrinter:
     """Prints polynomials, given the name of each size and loop, and the text of an element.
 
-    `keep` may have a name for the value of a quotient, a maximum or an element, given its text: a variable outside the
-    loops.
+    `keep` may return the name of a variable outside of the loops for the value of a quotient, a maximum or an element,
+    given its text.
     """
 
     def __init__(self, name: Callable[[Atom], str], element: Element | None = None, keep: Keep | None = None) -> None:
@@ -36,34 +36,34 @@ class IndexPrinter:
         self._texts: dict[Index, str] = {}
 
     def text(self, p: Index) -> str:
-        """The value: a sum, not in parentheses."""
-        found = self._texts.get(p)
-        if found is None:
-            found = self._sum(p)
+        """The value: a sum, without parentheses."""
+        printed = self._texts.get(p)
+        if printed is None:
+            printed = self._sum(p)
             if not indirect_in(
                 p
             ):  # elements are printed anew: each place that allocates a buffer has a name of its own
-                self._texts[p] = found
-        return found
+                self._texts[p] = printed
+        return printed
 
     def factor(self, p: Index) -> str:
-        """The value, fit to stand in a product."""
+        """The value, parenthesised where a product needs it."""
         text = self.text(p)
         simple = len(p.terms) <= 1 and (not p.terms or p.terms[0][1] >= 0)
         return text if simple else f"({text})"
 
     def condition(self, p: Index) -> str:
-        """`p >= 0`, with what is subtracted on the other side."""
+        """`p >= 0`, with the negative terms on the other side."""
         left = from_terms({m: c for m, c in p.terms if c > 0})
         right = from_terms({m: -c for m, c in p.terms if c < 0})
         return f"{self.text(left)} >= {self.text(right)}"
 
     def conditions(self, conditions: Iterable[Index]) -> str:
-        """All of them hold."""
+        """The conjunction of the conditions."""
         return " && ".join(map(self.condition, conditions)) or "1"
 
     def mask(self, conditions: Sequence[Index]) -> str:
-        """The same without branches, where nothing is read to decide them: vectors then load under a mask."""
+        """The conjunction without branches, if no condition reads memory: loads then become masked vectors."""
         if any(map(indirect_in, conditions)):
             return self.conditions(conditions)
         return " & ".join(f"({self.condition(p)})" for p in conditions)
@@ -101,7 +101,7 @@ class IndexPrinter:
         return f"harp_relu({self.text(atom.arg)})" if isinstance(atom, Relu) else self.quotient(atom.num, atom.den)
 
     def quotient(self, num: Index, den: Index, positive: bool = False) -> str:
-        """num // den; a bare `/` only where it is the same. `positive` says that den >= 1 is known otherwise."""
+        """num // den; a bare `/` only if that is the same. `positive` says that den >= 1 is known to the caller."""
         if not nonnegative(num):
             return f"harp_floordiv_i64({self.text(num)}, {self.text(den)})"
         if positive or nonnegative(den - 1):
@@ -111,14 +111,14 @@ class IndexPrinter:
 
 
 def number(value: int) -> str:
-    """An integer, wrapped to 64 bits as the arithmetic of the program is."""
+    """An integer, wrapped to 64 bits like the program's arithmetic."""
     value = (value + _SIGN) % (2 * _SIGN) - _SIGN
     return "INT64_MIN" if value == -_SIGN else str(value)
 
 
 def division(head: Digits) -> str:
-    """How to divide by the radices: a bare `/` if `flat` is a loop over a multiple of each, which runs only if all are
-    at least 1."""
+    """The division by a radix: a bare `/` if all radices are at least 1, as where `flat` is a loop whose extent they
+    divide: it runs only then."""
     if not nonnegative(head.flat):
         return "harp_floordiv_i64({0}, {1})"
     flat = head.flat.atom

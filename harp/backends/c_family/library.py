@@ -1,4 +1,4 @@
-"""The kernels of the library: functions that programs share, each compiled once for a machine, and their calls.
+"""The kernels of the library: functions that programs share, each compiled once for each machine, and their calls.
 
 A kernel is a file of `library` and the macros that it is compiled with. A program that calls one includes the header
 with its prototype, and is linked with its unit and those of the kernels that it calls.
@@ -34,8 +34,8 @@ from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ONE, ZERO, Index
 from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, c64, c128, f16, f32, f64, real_of
 
-_FUSED = "-ffp-contract=fast"  # a product and a sum are one instruction, where there is one
-_SQUARES = "-fno-ivopts"  # else gcc has a pointer for each row of a square, more than there are registers
+_FUSED = "-ffp-contract=fast"  # fuses a product and a sum into one instruction, where there is one
+_SQUARES = "-fno-ivopts"  # else gcc keeps a pointer for each row of a tile, more than there are registers
 _Macros = tuple[tuple[str, object], ...]
 
 
@@ -50,13 +50,13 @@ class LibraryRoutine(NamedTuple):
     calls: tuple[str, ...] = ()
 
     def unit(self) -> Unit:
-        """What is compiled."""
+        """The unit that compiles it."""
         macros = [f"#define {name} {value}" for name, value in self.macros]
         return Unit("\n".join([f"/* {self.name} */", *macros, f'#include "{self.file}"', ""]), self.flags, shared=True)
 
 
 def kernel(stem: str, dtype: DType, lanes: int = 0) -> str:
-    """The name of a kernel for elements of this dtype, of which a transposition needs the size, and such vectors."""
+    """The name of a kernel for this dtype (of which a transposition needs the size only) and vectors of `lanes`."""
     name = f"harp_{stem}_{8 * dtype.itemsize if stem == 'transpose' else dtype.name}"
     return f"{name}_x{lanes}" if lanes else name
 
@@ -80,12 +80,12 @@ def _linalg() -> Iterator[LibraryRoutine]:
 
 
 def _conversions() -> Iterator[LibraryRoutine]:
-    """Of rows of float16 to float32, and back."""
+    """Conversions of rows between half dtypes and float32."""
     for stem in ("widen", "narrow"):
         yield LibraryRoutine(kernel(stem, f16), "elements/convert.h", f"elements/{stem}_f16.c", ())
 
 
-# What encodes an element as a key depends on these; of floats it is the bits of infinity.
+# The macro by which keys of floats are encoded: the bits of infinity.
 _INFINITY = {f16: "0x7c00", bf16: "0x7f80", f32: "0x7f800000", f64: "0x7ff0000000000000"}
 
 
@@ -105,7 +105,7 @@ def matrix_kernel(op: MatrixOp, dtype: DType) -> str:
     return kernel(op.value, dtype)
 
 
-# Fourier transforms have one file, and not all dtypes.
+# All Fourier transforms are in one file, and exist for some dtypes only.
 _TRANSFORMS: Mapping[MatrixOp, tuple[str, _Macros]] = {
     MatrixOp.FFT: ("fft", (("HARP_NAME", "fft"),)),
     MatrixOp.RFFT: ("fft", (("HARP_NAME", "rfft"), ("HARP_TO_COMPLEX", 1))),
@@ -127,27 +127,27 @@ def _matrices() -> Iterator[LibraryRoutine]:
 KERNELS: Mapping[str, LibraryRoutine] = {
     routine.name: routine for routines in (_linalg(), _conversions(), _sorts(), _matrices()) for routine in routines
 }
-# What programs use of the process, beside that library: see `process.h`.
+# Functions of the process that programs call, besides the library: see `process.h`.
 PROCESS = frozenset({"harp_parallel", "harp_take", "harp_call_python", "harp_interrupted", "harp_lapack"})
-# And what functions of matrices use.
+# Those that functions of matrices call.
 MATRICES_USE = frozenset({"harp_parallel", "harp_take", "harp_lapack"})
 
 
 def header(name: str) -> str:
-    """What declares a kernel of the library, or a function of the process; a header stands for itself."""
+    """The header that declares a kernel or a function of the process; a header stands for itself."""
     return KERNELS[name].header if name in KERNELS else "process.h" if name in PROCESS else name
 
 
 def linked(names: Iterable[str]) -> list[LibraryRoutine]:
-    """These kernels, and those that they call."""
-    found: dict[str, LibraryRoutine] = {}
-    wanted = sorted(names, reverse=True)
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found[name] = KERNELS[name]
-            wanted += found[name].calls
-    return list(found.values())
+    """These kernels, and all that they call."""
+    routines: dict[str, LibraryRoutine] = {}
+    pending = sorted(names, reverse=True)
+    while pending:
+        name = pending.pop()
+        if name not in routines:
+            routines[name] = KERNELS[name]
+            pending += routines[name].calls
+    return list(routines.values())
 
 
 class Printer(NamedTuple):
@@ -159,12 +159,12 @@ class Printer(NamedTuple):
     name: Callable[[Buffer], str]
 
     def pointer(self, operand: LibraryOperand) -> str:
-        """To the element at the start of the loops."""
+        """The address of the operand's first element in the loops."""
         return f"&{self.element(operand.buffer, operand.first)}"
 
 
 class Called(NamedTuple):
-    """The lines of a call, and what it uses of the library and of the process; one that `fails` sets the status."""
+    """The lines of a call, and the functions that it uses; a call that `fails` sets the status."""
 
     lines: tuple[str, ...]
     uses: tuple[str, ...] = ()
@@ -172,8 +172,8 @@ class Called(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a kernel is given: extents, by the numbers of their loops, and each operand's steps with these loops. There
-    is no loop `ALONE`, of one iteration."""
+    """The arguments of a kernel: extents, by the numbers of their loops, and the steps of each operand along these
+    loops. The loop `ALONE` stands for one iteration."""
 
     stem: str
     extents: tuple[int, ...]
@@ -183,8 +183,8 @@ class Signature(NamedTuple):
 ALONE = -1
 
 
-# The loops of a product are depth, row and column; of a row vector times a matrix, depth and column; of a
-# transposition, rows and columns of what is read; of dots of rows, row and depth.
+# The loops of a matrix product are depth, row and column; of a vector-matrix product, depth and column; of a
+# transposition, rows and columns of the source; of dots of rows, row and depth.
 SIGNATURES: Mapping[Routine, Signature] = {
     Routine.GEMM_MICROKERNEL: Signature("gemm_microkernel", (1, 2, 0), ((1, 0), (0,), (1,))),
     Routine.GEMM_PANEL: Signature("gemm_panel", (1, 2, 0), ((1, 0), (0, 2), (1,))),
@@ -198,36 +198,36 @@ SIGNATURES: Mapping[Routine, Signature] = {
 
 
 def call(stmt: LibraryCall, prints: Printer) -> Called:
-    """The call of a kernel, or of a function that compilers know."""
+    """The call of a kernel, or of a compiler builtin."""
     signature = SIGNATURES.get(stmt.routine)
     if signature is None:
         return Called((_BUILTINS[stmt.routine](stmt, prints),))
     narrowest = min((operand.buffer.dtype for operand in stmt.operands), key=lambda dtype: dtype.itemsize)
     name = kernel(signature.stem, narrowest)
     name = name if name in KERNELS else kernel(signature.stem, narrowest, stmt.lanes)
-    given = ["1" if number == ALONE else prints.text(stmt.loops[number].extent) for number in signature.extents]
+    arguments = ["1" if number == ALONE else prints.text(stmt.loops[number].extent) for number in signature.extents]
     for operand, numbers in zip(stmt.operands, signature.steps, strict=True):
         steps = ("0" if n == ALONE else prints.offset(operand.buffer, operand.steps[n]) for n in numbers)
-        given += [prints.pointer(operand), *steps]
-    return Called((f"{name}({', '.join(given)});",), (name,))
+        arguments += [prints.pointer(operand), *steps]
+    return Called((f"{name}({', '.join(arguments)});",), (name,))
 
 
 def _bytes(stmt: LibraryCall, prints: Printer) -> str:
-    """Of all elements of the target."""
+    """The size of the target in bytes."""
     factors = [f"(size_t)({prints.text(loop.extent)})" for loop in stmt.loops if loop.extent is not ONE]
     return "*".join([*factors, f"sizeof({TYPES[stmt.operands[-1].buffer.dtype]})"])
 
 
-def _copy(stmt: LibraryCall, prints: Printer) -> str:
+def _memcpy(stmt: LibraryCall, prints: Printer) -> str:
     source, target = map(prints.pointer, stmt.operands)
     return f"__builtin_memcpy({target}, {source}, {_bytes(stmt, prints)});"
 
 
-def _zero(stmt: LibraryCall, prints: Printer) -> str:
+def _memset(stmt: LibraryCall, prints: Printer) -> str:
     return f"__builtin_memset({prints.pointer(stmt.operands[0])}, 0, {_bytes(stmt, prints)});"
 
 
-_BUILTINS: Mapping[Routine, Callable[[LibraryCall, Printer], str]] = {Routine.COPY: _copy, Routine.ZERO: _zero}
+_BUILTINS: Mapping[Routine, Callable[[LibraryCall, Printer], str]] = {Routine.COPY: _memcpy, Routine.ZERO: _memset}
 _STEMS: Mapping[RowOp, str] = {
     RowOp.SORT: "sort",
     RowOp.ORDER: "argsort",
@@ -237,7 +237,7 @@ _STEMS: Mapping[RowOp, str] = {
 
 
 def row_call(row: Row, prints: Printer) -> Called:
-    """The call of the kernel for one row, and where values are sorted by keys, what puts them in that order."""
+    """The call that sorts or searches one row; and if values are sorted by keys, the call that permutes them."""
 
     def pointer(buffer: Buffer, start: Index = ZERO) -> str:
         return f"&{prints.element(buffer, (*row.at_of(buffer), start))}"
@@ -251,8 +251,8 @@ def row_call(row: Row, prints: Printer) -> Called:
     assert row.work is not None
     target = pointer(row.target)
     places = f"harp_places(&{prints.element(row.work, (row.lane.extent,))})" if values else target
-    given = f"{length}, {pointer(keys)}, {places}, {prints.name(row.work)}, {int(row.reverse)}, harp_parallel"
-    lines = [f"status |= {name}({given});"]
+    arguments = f"{length}, {pointer(keys)}, {places}, {prints.name(row.work)}, {int(row.reverse)}, harp_parallel"
+    lines = [f"status |= {name}({arguments});"]
     if values:
         lines += ["if (status == 0)", f"    harp_take_row({length}, {places}, {pointer(values[0])}, {target});"]
     return Called(tuple(lines), (name, "harp_parallel"), fails=True)

@@ -17,7 +17,7 @@ from harp.trace.scalar.ops import INFO, Op
 
 TYPES: Mapping[DType, str] = {
     **{dtype: f"int{8 * dtype.itemsize}_t" for dtype in ALL if dtype.kind is Kind.INT},
-    # Of halves the bits: only casts compute with them.
+    # Halves are held as their bits, and computed with by casts only.
     **{d: f"uint{8 * d.itemsize}_t" for d in ALL if d.kind in (Kind.BOOL, Kind.UINT) or d.is_half},
     **{dtype: f"harp_{dtype.name}" for dtype in ALL if dtype.is_complex},
     f32: "float",
@@ -37,7 +37,7 @@ def _on(kinds: Iterable[Kind], text: str) -> Row:
     return dict.fromkeys(kinds, text)
 
 
-# The functions of floats that harp has, by the header with them.
+# The functions of floats that harp implements, by the header that declares them.
 MATH: Mapping[str, tuple[Op, ...]] = {
     "math/exp_{s}.h": (Op.EXP, Op.EXP2, Op.EXPM1),
     "math/log_{s}.h": (Op.LOG, Op.LOG2, Op.LOG10, Op.LOG1P),
@@ -54,9 +54,9 @@ _HEADERS: Mapping[Op, str] = {op: name for name, ops in MATH.items() for op in o
 _ARGUMENTS = {1: "{a}", 2: "{a}, {b}"}
 
 # {a} {b} {c} are the operands, {T} is the C type, {s} the dtype's name, {t} that of complex numbers of it, {f} the
-# suffix of libm's float functions.
-# Rows stand for the kind of the operands (of the last one: a select's first is bool). Of complex numbers there is what
-# reductions and fills need; the rest is done by parts (`harp.lower.graph.legalise`).
+# suffix of libm's float functions. Rows are chosen by the kind of the last operand (the first one of a select is bool).
+# For complex numbers there is what reductions and fills need; the rest is computed by parts
+# (`harp.lower.graph.legalise`).
 ROWS: Mapping[Op, Row] = {
     **{op: _on(_FLOAT, f"harp_{op.name.lower()}_{{s}}({_ARGUMENTS[INFO[op].arity]})") for op in _HEADERS},
     Op.ADD: _on(_NUMBERS + _COMPLEX, "({a} + {b})"),
@@ -97,7 +97,7 @@ CASTS: Mapping[tuple[Kind, Kind], str] = {
     **{(Kind.FLOAT, target): "harp_{s}_to_{t}({a})" for target in _INTS},
 }
 
-# The headers with the other functions of each kind. What all units include has those of indices.
+# The headers with the other functions of each kind. The one that all units include has those of indices.
 GENERATED = "generated.h"
 _ELEMENTS: Mapping[Kind, str] = {
     Kind.INT: "elements/signed.h",
@@ -107,7 +107,7 @@ _ELEMENTS: Mapping[Kind, str] = {
 }
 HALVES = "elements/halves.h"
 
-# C computes these in `int` for narrower types, and the result may not fit: the cast back wraps.
+# C computes these in `int` for narrower types, where the result may not fit: the cast back wraps it.
 _WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT}
 
 
@@ -123,7 +123,7 @@ def headers(e: Apply) -> tuple[str, ...]:
 
 
 def operation_headers(op: Op, dtype: DType) -> tuple[str, ...]:
-    """The same for an operation over operands of this dtype."""
+    """The same for an operation on operands of this dtype."""
     if "harp_" not in ROWS[op][dtype.kind]:
         return ()
     other = _ELEMENTS[dtype.kind] if dtype is not i64 else GENERATED
@@ -140,7 +140,7 @@ def operation(op: Op, dtype: DType, args: Sequence[str]) -> str:
 
 
 def accumulation(op: Op, dtype: DType, accumulator: str, value: str) -> str:
-    """The operation of a reduction: a product of complex numbers starts from its first factor."""
+    """The operation of a reduction step. A product of complex numbers starts from its first factor."""
     if op is Op.MUL and dtype.is_complex:
         return f"harp_prod_{dtype.name}({accumulator}, {value})"
     return operation(op, dtype, (accumulator, value))
@@ -168,14 +168,14 @@ def application(e: Apply, args: Sequence[str]) -> str:
     return operation(e.op, e.operands[-1].dtype, args)
 
 
-# The largest exponents that are multiplied out, whole ones and halves. A float64 is not squared and then rooted.
+# The largest exponents that are expanded into products, integers and half-integers: for float64 only the root.
 _LARGEST_WHOLE = 15
 _LARGEST_HALF = {f32: 3.5, f64: 0.5}
 
 
 def known_power(e: Apply) -> tuple[str, int] | None:
-    """A power whose exponent is a constant, by multiplication where that is faster than a logarithm: the function, for
-    whole exponents or for halves, and its exponent."""
+    """A power with a constant exponent that products compute faster than a logarithm does: the function, for integers
+    or half-integers, and the exponent."""
     if e.op is not Op.POW or not e.dtype.is_float or not isinstance(e.operands[1], Const):
         return None
     exponent = float(e.operands[1].value)
@@ -191,7 +191,7 @@ def _suffix(dtype: DType) -> str:
 
 
 def literal(e: Const) -> str:
-    """The number, exactly, as a primary expression of its C type (`int` for what is narrower)."""
+    """The number, exactly, as a primary expression of its C type (`int` for narrower types)."""
     if e.dtype.is_half:
         return str(int.from_bytes(e.bits, sys.byteorder))
     value = e.value.item()

@@ -1,6 +1,6 @@
 """Statements and heads of the loop IR as text of a language like C, one method each.
 
-A language derives from `Statements`: it says where large arrays are, and replaces what it prints in another way.
+A language derives from `Statements`: it places large arrays, and overrides what it prints differently.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ from harp.trace.index.polynomial import (
     value_atoms,
 )
 
-# Larger local arrays, and all whose size is not a number, are no variables.
+# Local arrays that are larger, or whose size is not constant, are not variables.
 _STACK_BYTES = 1 << 14
 _UNROLL_MOST = 64
-# How the parameters of a kernel are called.
+# The names of a kernel's parameters.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
-# No less than the vectors that a loop over accumulators becomes, and less than its iterations: compilers would write
-# out the elements, and not the vectors.
+# The unroll factor of loops over accumulators: at least the number of vectors that such a loop becomes, and less than
+# its iterations, since compilers would then unroll elements instead of making vectors.
 _VECTORS = LANES // 2
-# Steps of a block of a loop that data ends, at most: nobody knows how many there are.
+# The most steps of a block of a loop that ends by a test: the number of its steps is unknown.
 STEPS = 256
 
 
@@ -88,8 +88,8 @@ class Statements(ABC):
         self._given = frozenset(names)
         self._kept: dict[Atom, str] = {}
         self._loops = 0  # how many are open
-        self._questions: dict[int, str] = {}  # the last line in a loop over blocks, by the depth of that line
-        self._before = 0  # lines at the top of the function that are such variables
+        self._questions: dict[int, str] = {}  # the check at the end of a loop over blocks, by the depth of that line
+        self._before = 0  # the number of variables of `_keep` at the top of the function
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
         self._printer = library.Printer(self._index.text, self._element, self._offset, self._buffers.__getitem__)
@@ -99,14 +99,14 @@ class Statements(ABC):
     # --- names
 
     def _name_of(self, atom: Atom) -> str:
-        found = self._names.get(atom)
-        if found is None:
+        name = self._names.get(atom)
+        if name is None:
             raise VerificationError(f"{atom!r} is used where no loop or let binds it")
-        return found
+        return name
 
     def _keep(self, atom: Atom, text: str) -> str:
-        """Quotients and maxima of what the function is given are computed once, before its loops: compilers leave a
-        division where it stands if it may be one by 0."""
+        """Quotients and maxima of parameters are computed before all loops: compilers hoist no division that may be by
+        0."""
         name = self._kept.get(atom)
         if isinstance(atom, Indirect):
             return name or text
@@ -119,13 +119,13 @@ class Statements(ABC):
         return name
 
     def _hold(self, stmt: Nest) -> list[Atom]:
-        """Positions that single elements say, such as the number of an iteration, are computed once before the loops
-        that do not change them: compilers take what reads memory for different from one iteration to the next."""
+        """Indices read from single elements, such as the number of a step, are loaded once before a nest that does not
+        change them: compilers assume that memory changes between iterations."""
         inside = list(walk(stmt))
         changed = effects(stmt).writes | {part.buffer for part in inside if isinstance(part, Alloc)}
-        found = {atom for part in inside for p in indices(part) for atom in indirect_in(p)}
-        wanted = [a for a in found if not a.at and a.array not in changed and a.array in self._buffers]
-        held: list[Atom] = [a for a in sorted(wanted, key=lambda a: a.key) if a not in self._kept]
+        read = {atom for part in inside for p in indices(part) for atom in indirect_in(p)}
+        unchanged = [a for a in read if not a.at and a.array not in changed and a.array in self._buffers]
+        held: list[Atom] = [a for a in sorted(unchanged, key=lambda a: a.key) if a not in self._kept]
         for atom in held:
             text, name = self._index.text(of(atom)), self._fresh("place")
             self.lines.add(f"const int64_t {name} = {bare(text)};", name)
@@ -141,15 +141,15 @@ class Statements(ABC):
         return f"{stem}{number}"
 
     def _bind(self, atom: Loop | Symbol) -> str:
-        """The name of a loop or let: one for all places that bind it, for each has its own block."""
-        found = self._names.get(atom)
-        if found is None:
-            wanted = f"i{atom.axis}" if isinstance(atom, Loop) else ""
-            if not wanted or wanted in self._taken:
-                wanted = self._fresh("i" if isinstance(atom, Loop) else "d")
-            self._taken.add(wanted)
-            found = self._names[atom] = wanted
-        return found
+        """The name of a loop or let. All places that bind it share one name, since each has its own block."""
+        name = self._names.get(atom)
+        if name is None:
+            fresh = f"i{atom.axis}" if isinstance(atom, Loop) else ""
+            if not fresh or fresh in self._taken:
+                fresh = self._fresh("i" if isinstance(atom, Loop) else "d")
+            self._taken.add(fresh)
+            name = self._names[atom] = fresh
+        return name
 
     # --- memory
 
@@ -219,7 +219,7 @@ class Statements(ABC):
             del self._kept[atom]
 
     def _twice(self, loop: Nest) -> None:
-        """The loop for common numbers, and where it noted others, the one for all numbers."""
+        """The loop for common arguments, and, if it noted others, the loop for all arguments."""
         depth = self.lines.depth
         self.lines.open("")
         self.lines.add(f"{fast_path.NOTE};")
@@ -240,7 +240,7 @@ class Statements(ABC):
                 self.lines.add(self._questions.pop(self.lines.depth))
 
     def _stop(self, position: Loop, lanes: Sequence[Head], store: Stmt) -> None:
-        """Leave the search if no element of what is stored is above this position."""
+        """Leave the search if no stored element is larger than this position."""
         assert isinstance(store, Store)
         left, depth = self._fresh("left"), self.lines.depth
         self.lines.add(f"int64_t {left} = 0;")
@@ -313,7 +313,7 @@ class Statements(ABC):
 
     @abstractmethod
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
-        """An array that has no room among the variables, and what uses it."""
+        """Allocate an array that does not fit on the stack, around the statements that use it."""
 
     def _repeat(self, stmt: Repeat, block: bool) -> None:
         name = self._bind(stmt.loop)
@@ -342,11 +342,11 @@ class Statements(ABC):
                 self.lines.add(line)
 
     def _work_of_step(self, loop: For | Repeat, step: Stmt) -> str | None:
-        """The work of a step of a loop that asks from time to time if it is interrupted, None for those that do not."""
+        """The work of a step of a loop that checks for interrupts; None for loops that do not."""
         return None
 
     def _blocks(self, head: For, body: Stmt, work: str) -> None:
-        """The head of such a loop."""
+        """The head of a loop that checks for interrupts."""
         name, end = self._bind(head.loop), bare(self._index.text(head.loop.extent))
         stop = self._open_blocks(head, name, end, "", end, work)
         self._hint(head, body)
@@ -354,9 +354,9 @@ class Statements(ABC):
         self._loops += 1
 
     def _open_blocks(self, loop: For | Repeat, name: str, end: str, test: str, most: str, work: str) -> str:
-        """Begin a loop over blocks of steps, none of which goes beyond `most`. Returns the name of a block's end.
+        """Begin a loop over blocks of steps; a block ends at `most` at the latest. Returns the name of the block's end.
 
-        It asks between blocks: no call stands in the loop over steps, which keeps in registers what it carries."""
+        Interrupts are checked between blocks: the inner loop has no call, and keeps carried values in registers."""
         self.lines.uses.add("harp_interrupted")
         self.lines.fails = True
         stop = self._fresh("stop")
@@ -370,7 +370,7 @@ class Statements(ABC):
         self._questions[self.lines.depth - 1] = question
 
     def _step(self, stmt: Repeat, at: Mapping[Buffer, str]) -> None:
-        """One iteration, on arrays where they are in it."""
+        """One iteration, on arrays where its pointers say."""
         home = {buffer: self._buffers[buffer] for buffer in at}
         for buffer, pointer in at.items():
             self._buffers[buffer] = local = self._fresh("now")
@@ -389,7 +389,7 @@ class Statements(ABC):
         self._loops += 1
 
     def _hint(self, head: For, body: Stmt) -> None:
-        """What the compiler is told of the next loop."""
+        """Pragmas for the next loop."""
         count = head.loop.extent.constant
         if head.kind is LoopKind.UNROLL and count is not None and 1 < count <= _UNROLL_MOST:
             self.lines.add(f"HARP_UNROLL({count})")
@@ -400,7 +400,7 @@ class Statements(ABC):
                 self.lines.add(f"HARP_UNROLL({_VECTORS})")
 
     def _independent(self, body: Stmt) -> None:
-        """Tell the compiler that the iterations of the next loop do not meet."""
+        """Tell the compiler that the iterations of the next loop are independent."""
         self.lines.add("HARP_INDEPENDENT")
 
     def _loop(self, head: For, name: str) -> str:
@@ -412,7 +412,7 @@ class Statements(ABC):
         self.lines.add(f"const int64_t {name} = {text};", name)
 
     def _digits(self, head: Digits, body: Stmt) -> None:
-        """The last digit is the remainder, the first one the quotient that is left."""
+        """The last digit is the remainder; the first one is the quotient that remains."""
         divide = division(head)
         rest = self._index.factor(head.flat)
         for loop in head.loops[:0:-1]:
@@ -428,7 +428,7 @@ class Statements(ABC):
             self.lines.add(f"const int64_t {name} = {bare(rest)};", name)
 
 
-# What a language has not here or in a table of its own, cannot be printed.
+# A statement without a row here, or in the table of a language, cannot be printed.
 STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Nest: Statements._nest,
     Seq: Statements._seq,
@@ -448,8 +448,8 @@ HEADS: Mapping[type[Head], Callable[..., None]] = {
 
 
 def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
-    """The names of the buffers and sizes of a kernel, in the order of calls: they follow positions, so that kernels
-    which differ in names only are one text."""
+    """The names of a kernel's buffers and sizes, in the order of calls. They follow positions, so kernels that differ
+    only in names have one text."""
     names: dict[Buffer | Atom, str] = {}
     counts = dict.fromkeys(_STEMS, 0)
     for buffer in formals(kernel):
@@ -459,7 +459,7 @@ def parameters(kernel: Kernel) -> dict[Buffer | Atom, str]:
 
 
 def constant_count(buffer: Buffer) -> int | None:
-    """How many elements to reserve, if that is a number."""
+    """The number of elements, if it is constant."""
     total = 1
     for extent in buffer.shape:
         if extent.constant is None:

@@ -1,4 +1,4 @@
-"""Arrays that take turns in each iteration: pointers that are exchanged, and copies in the end.
+"""Double buffering: arrays that are exchanged after each iteration are swapped as pointers, and copied back at the end.
 
 repeat t < n { (a -> b); a, b = b, a }
     ->  double *at_a = a, *at_b = b;
@@ -16,12 +16,12 @@ Moves = Sequence[tuple[Buffer, Buffer]]
 
 
 def members(moves: Moves) -> tuple[Buffer, ...]:
-    """The arrays that take turns."""
+    """The arrays that are exchanged."""
     return tuple(dict.fromkeys(buffer for move in moves for buffer in move))
 
 
 def exchanged(moves: Moves, now: Mapping[Buffer, str], at: Mapping[Buffer, str]) -> Iterator[str]:
-    """The end of an iteration, in which arrays are where `now` says: variables `at` say where they are in the next."""
+    """The end of an iteration with the pointers `now`: the variables `at` get those of the next one."""
     places = {buffer: now[buffer] for buffer in members(moves)}
     for target, source in moves:
         places[target], places[source] = places[source], places[target]
@@ -30,11 +30,11 @@ def exchanged(moves: Moves, now: Mapping[Buffer, str], at: Mapping[Buffer, str])
 
 
 def settled(moves: Moves, at: Mapping[Buffer, str], home: Mapping[Buffer, str], size: str) -> Iterator[str]:
-    """What has moved goes home, after the last iteration: `size` bytes each.
+    """Copy each array that is elsewhere back to its own memory, `size` bytes, after the last iteration.
 
-    A chain has one target, or two that share a third place. Of two, each may be in the home of the other one or in
-    that place, but one home is free, or its array is there. So one of the two tests is passed, and then the home of
-    the other one is free.
+    A chain has one target, or two that share a third buffer. Each of two targets may be in the memory of the other one
+    or in the third buffer, but the memory of one is free, or holds its own array. So one of the two first tests is
+    passed, and then the memory of the other one is free.
     """
     targets = tuple(dict.fromkeys(target for target, _ in moves))
     for target in targets:
@@ -47,12 +47,12 @@ def settled(moves: Moves, at: Mapping[Buffer, str], home: Mapping[Buffer, str], 
 
 
 def _free(target: Buffer, targets: Sequence[Buffer], at: Mapping[Buffer, str], home: Mapping[Buffer, str]) -> str:
-    """The test that no other one is there."""
+    """The test that no other target is in this one's memory."""
     return "".join(f" && {at[other]} != {home[target]}" for other in targets if other is not target)
 
 
 def chains(moves: Moves) -> list[Moves]:
-    """The moves by arrays that they share."""
+    """The moves, grouped by the arrays that they share."""
     groups: list[list[tuple[Buffer, Buffer]]] = []
     for move in moves:
         meeting = [group for group in groups if set(members(group)) & set(move)]

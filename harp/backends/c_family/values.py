@@ -16,7 +16,7 @@ from harp.trace.scalar.dtypes import DType, bool_, f32, i64
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, const, walk
 from harp.trace.scalar.ops import Op
 
-# Longer texts are cut into named parts: compilers bound the depth of parentheses, and readers their patience.
+# Longer expressions are split into named parts: compilers bound the depth of parentheses, and readers their patience.
 _LONGEST = 72
 
 
@@ -29,8 +29,8 @@ def words(text: str) -> list[str]:
 
 
 class Lines:
-    """The text of a function under construction, inside of these loops; `uses` are the headers and the kernels of the
-    library behind it, `opened` counts its loops; one that `fails` has a status, which is 0 until then."""
+    """The text of a function under construction, inside of these loops. `uses` are the headers and library kernels that
+    it needs, `opened` is the number of its loops; a function that `fails` has a status, which is 0 at first."""
 
     def __init__(self, loops: tuple[For | Repeat, ...] = ()) -> None:
         self.lines: list[CodeLine] = []
@@ -39,13 +39,13 @@ class Lines:
         self.loops = loops
         self.opened = 0
         self.fails = False
-        self._outside: list[tuple[For | Repeat, ...]] = []  # the loops round each block that is open
+        self._outside: list[tuple[For | Repeat, ...]] = []  # the loops round each open block
 
     def add(self, text: str, declares: str = "", stores: bool = False, call: int | None = None) -> None:
         self.lines.append(CodeLine(self.depth, text, declares, self.loops, stores, call))
 
     def open(self, text: str, *loops: For | Repeat) -> None:
-        """Begin a block, which may be that of loops."""
+        """Begin a block; with `loops` it is their body."""
         self._outside.append(self.loops)
         self.loops += loops
         self.opened += len(loops)
@@ -64,7 +64,7 @@ class Lines:
         self.depth += 1
 
     def pruned(self, needed: Iterable[str] = ()) -> list[CodeLine]:
-        """The lines, without declarations of names that no later line mentions."""
+        """The lines, without declarations of names that no later line uses."""
         seen = set(needed)
         kept: list[CodeLine] = []
         for line in reversed(self.lines):
@@ -84,7 +84,7 @@ def code(text: str) -> list[CodeLine]:
 
 
 def bare(text: str) -> str:
-    """Without the parentheses round the whole, if there are any."""
+    """The text without parentheses round the whole."""
     if not text.startswith("("):
         return text
     depth = 0
@@ -96,26 +96,26 @@ def bare(text: str) -> str:
 
 
 def _application(e: Apply, texts: Mapping[Expr, str], uses: Mapping[Expr, int]) -> str:
-    """An operation over its operands' texts; cast<f32>(cast<f16>(a)), where a is float32, is a rounding."""
+    """An operation on the texts of its operands. cast<f32>(cast<f16>(a)) of a float32 is a rounding."""
     inner = e.operands[0]
     if e.op is Op.CAST and e.dtype is f32 and isinstance(inner, Apply) and inner.op is Op.CAST and uses[inner] == 1:
-        given = inner.operands[0]
-        if inner.dtype.is_half and given.dtype is f32:
-            text = texts[given]
-            return text if _is_rounded(given, inner.dtype) else f"harp_round_{inner.dtype.name}({text})"
+        rounded = inner.operands[0]
+        if inner.dtype.is_half and rounded.dtype is f32:
+            text = texts[rounded]
+            return text if _is_rounded(rounded, inner.dtype) else f"harp_round_{inner.dtype.name}({text})"
     return application(e, [texts[a] for a in e.operands])
 
 
 def _is_rounded(e: Expr, half: DType) -> bool:
-    """Whether a float32 is a number of a half dtype."""
+    """Whether a float32 is certain to be representable in a half dtype."""
     if not isinstance(e, Apply) or e.op not in (Op.CAST, Op.NEG, Op.ABS):
         return False
     return e.operands[0].dtype is half if e.op is Op.CAST else _is_rounded(e.operands[0], half)
 
 
 class ValuePrinter:
-    """Prints one value of the scalar language after another, each with its own temporaries; with functions for common
-    numbers only, where `near` is set."""
+    """Prints one value of the scalar language after another, each with its own temporaries. With `near` it calls the
+    twins for common arguments."""
 
     def __init__(self, index: IndexPrinter, element: Callable[[Buffer, tuple[Index, ...]], str], lines: Lines) -> None:
         self._index = index
@@ -125,7 +125,7 @@ class ValuePrinter:
         self.near = False
 
     def text(self, root: Expr) -> str:
-        """A primary expression of C for the value, after the lines that name its parts."""
+        """A primary expression of C for the value; adds lines that name its parts."""
         if not isinstance(root, Apply):
             return self._leaf(root)
         order = list(walk((root,)))
@@ -157,7 +157,7 @@ class ValuePrinter:
     def _named(self, e: Expr, uses: int, text: str) -> bool:
         if isinstance(e, Const) or text.isidentifier():
             return False
-        # What notes uncommon numbers does so in every iteration: behind a condition it is not a sum of vectors.
+        # A call that notes uncommon arguments must run in every iteration: behind a condition it would not vectorise.
         return uses > 1 or len(text) > _LONGEST or (self.near and fast_path.has_twin(e))
 
     def _leaf(self, e: Expr) -> str:
@@ -182,5 +182,5 @@ class ValuePrinter:
 
 
 def plain(text: str) -> str:
-    """Fit to stand in a comment."""
+    """The text, made fit for a comment."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ").replace("\\", "/")

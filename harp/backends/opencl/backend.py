@@ -36,7 +36,7 @@ class OpenCLBackend:
         return OpenCLMemory(self.device)
 
     def target(self) -> Target:
-        """What lowering is told of the device."""
+        """The properties of the device that lowering needs."""
         return self.device.target(measure.sub_group_size(self.device) if self.device.is_wide else 0)
 
     def compile(
@@ -53,14 +53,14 @@ class OpenCLBackend:
             raise refusal(custom_kernels(program), "opencl", str(error)) or error from None
 
     def text(self, program: Program) -> ProgramText:
-        """Each kernel is its launches, in OpenCL C, and the Python of the host that puts them into a queue."""
+        """For each kernel its launches, in OpenCL C, and the Python of the host that enqueues them."""
         kernels, host = _kernels(program), program_code(program)
         codes = zip(program.kernels, kernels, strict=True)
-        own = ((*render.text(kernel, made.launches), *_host(made.lines)) for kernel, (made, _) in codes)
-        return ProgramText("OpenCL C", tuple(own), tuple(_host(host)), _all_texts(kernels, host))
+        kernels_text = ((*render.text(kernel, made.launches), *_host(made.lines)) for kernel, (made, _) in codes)
+        return ProgramText("OpenCL C", tuple(kernels_text), tuple(_host(host)), _all_texts(kernels, host))
 
     def timed(self, program: Program, options: CompileOptions) -> TimedOpenCLExecutable:
-        """Its launches are put into a queue that takes their times."""
+        """The program, whose launches go to a queue that times them."""
         return TimedOpenCLExecutable(self.device, program_code(program, timed=True), _kernels(program))
 
     def measure(self, threads: int) -> Limits:
@@ -71,14 +71,14 @@ class OpenCLBackend:
 
 
 def _kernels(program: Program) -> list[tuple[HostCode, str]]:
-    """For each kernel the code of the host, and the source of its launches."""
+    """For each kernel, the host code and the source of its launches."""
     codes = [kernel_code(kernel) for kernel in program.kernels]
     pairs = zip(program.kernels, codes, strict=True)
     return [(made, whole(printed(render.text(kernel, made.launches)))) for kernel, made in pairs]
 
 
 def _all_texts(kernels: list[tuple[HostCode, str]], host: Sequence[CodeLine]) -> str:
-    """The text of a program, with its library."""
+    """The text of a program, including its library."""
     return "\n\n".join([*(f"{text}\n{printed(_host(made.lines))}" for made, text in kernels), printed(host)])
 
 
@@ -87,5 +87,5 @@ def _host(lines: Sequence[CodeLine]) -> list[CodeLine]:
 
 
 def backend(number: int) -> OpenCLBackend:
-    """That of a device, by its number."""
+    """The backend of a device, by the device's number."""
     return OpenCLBackend(device(number))

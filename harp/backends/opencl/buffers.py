@@ -1,6 +1,6 @@
 """Arrays in the memory of a device, which stay there between calls.
 
-Where the host shares the memory, its view of an array is the array itself, mapped once; else it is a copy.
+On a device that shares the host's memory, the host's view of an array is the array, mapped once; else it is a copy.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from harp.config import counters
 from harp.errors import DeviceError, OutOfMemoryError
 from harp.trace.scalar.dtypes import NDArray
 
-# A buffer, or a part of the pool: pyopencl's hints take each of them for something else here and there.
+# A buffer, or a part of the pool: the type hints of pyopencl are not consistent about the two.
 ClMemory = Any
 
 
 class DeviceBuffer:
-    """An array on a device; freed, or given back to the pool of the device, with its last user.
+    """An array on a device. Its memory is freed, or given back to the device's pool, with its last user.
 
-    `maker` says which call computes it, for errors that come later.
+    `maker` names the call that computes it, for errors that are reported later.
     """
 
     __slots__ = ("_host", "dtype", "maker", "memory", "on", "shape")
@@ -40,7 +40,7 @@ class DeviceBuffer:
 
     @property
     def nbytes(self) -> int:
-        """How large it is."""
+        """The size in bytes."""
         return prod(self.shape) * self.dtype.itemsize
 
     @property
@@ -50,7 +50,7 @@ class DeviceBuffer:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether the host looks at its memory."""
+        """Whether its memory is mapped into the host."""
         return self._host is not None
 
     def host(self) -> NDArray:
@@ -79,7 +79,7 @@ class DeviceBuffer:
 
 
 class _Numbers:
-    """What owns a view of numbers that nobody can make writable: while it is used, mapped memory is not given back."""
+    """Owns a view of numbers that nobody can make writable; while it is used, mapped memory stays mapped."""
 
     def __init__(self, numbers: NDArray, memory: ClMemory = None) -> None:
         self.kept = numbers, memory
@@ -88,7 +88,7 @@ class _Numbers:
 
 
 def made(on: OpenCLDevice, shape: tuple[int, ...], dtype: np.dtype[Any], maker: str = "") -> DeviceBuffer:
-    """Room for an array. Raises OutOfMemoryError."""
+    """A new array, whose elements are not set. Raises OutOfMemoryError."""
     size = prod(shape) * dtype.itemsize
     try:
         return DeviceBuffer(on, on.pool.allocate(max(size, 1)), shape, dtype, maker)
@@ -110,5 +110,5 @@ def uploaded(on: OpenCLDevice, array: NDArray) -> DeviceBuffer:
 
 
 def flat_bytes(array: NDArray) -> NDArray:
-    """The memory of a C-contiguous array."""
+    """The bytes of a C-contiguous array."""
     return array.reshape(-1).view(np.uint8)

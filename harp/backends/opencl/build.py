@@ -1,10 +1,10 @@
-"""From OpenCL C to kernels of a device: built by its driver, or found in the cache as the driver has left it.
+"""From OpenCL C to kernels of a device: built by its driver, or taken from the cache as a binary of the driver.
 
-The driver's compiler finds no files: the library is put where it is included. Files of this backend's library stand in
-place of those of the C library with the same names; the rest is shared.
+The driver's compiler finds no files, so the texts of included files are inserted. Files of this backend's library
+replace those of the C library with the same names; the others are shared.
 
 The key covers the device, the version of its driver, the source and the options. A driver that would compile again to
-give a program out has it in a cache of its own instead.
+return a binary has a cache of its own, which is used instead.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from harp.config import counters, log
 from harp.errors import DeviceError
 
 _SUFFIX = ".cl"
-# Warnings would be about what users have not written. Where they have, the source says which warnings are errors, which
-# this option would hide.
+# Warnings about harp's own text are of no use to users. A source with a user's kernel says which warnings are errors,
+# and `-w` would hide these.
 _SILENT, _OF_USERS = "-w", "HARP_CUSTOM_KERNEL_H"
-# Division and roots as the standard for floats has them, where the device says that it can.
+# Correctly rounded division and square roots, where the device supports the option.
 _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">].*$', re.MULTILINE)
 _GUARD = re.compile(r"#ifndef (HARP_\w+_H)\n#define \1\n")
-# A position in a message of NVIDIA's compiler, which counts the lines of the whole text, and what other compilers heed.
+# A position in a message of NVIDIA's compiler, which counts lines of the whole text, and the `#line` that others heed.
 _POSITION = re.compile(r"^<kernel>:(\d+)", re.MULTILINE)
 _LINE = re.compile(r'#line (\d+) "(.+)"')
 
 
 def whole(text: str) -> str:
-    """The text with all files that it includes. Those with a guard stand there once."""
+    """The text with all included files inserted; files with an include guard only once."""
     return _expanded(text, set())
 
 
 def _expanded(text: str, seen: set[str]) -> str:
-    def replacement(found: re.Match[str]) -> str:
-        name = found[2]
-        if found[1] == "<" or name in seen:  # the headers of C: what is used of them is declared in common.h
+    def replacement(match: re.Match[str]) -> str:
+        name = match[2]
+        if match[1] == "<" or name in seen:  # headers of C: what is used of them is declared in common.h
             return ""
         content = _file(name)
         if _GUARD.search(content):
@@ -75,7 +75,7 @@ def _options_for(device: OpenCLDevice, source: str) -> str:
 
 @lru_cache(maxsize=1 << 10)
 def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
-    """The built program, which computes with `doubles` or not.
+    """The built program; `doubles` says whether it computes with float64.
 
     Raises DeviceError, with what the driver says, if that is not possible.
     """
@@ -86,10 +86,10 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
         )
     flags = _options_for(device, source)
     key = hashlib.sha256("\0".join((device.identity, flags, source)).encode()).hexdigest()
-    found = programs.get(key, _SUFFIX) if device.gives_programs_out else None
-    if found is not None:
+    cached = programs.get(key, _SUFFIX) if device.gives_programs_out else None
+    if cached is not None:
         try:
-            built: cl.Program = cl.Program(device.context, [device.device], [found]).build(flags)
+            built: cl.Program = cl.Program(device.context, [device.device], [cached]).build(flags)
         except cl.Error as error:
             log.debug("the driver refuses a program of the cache: %s", error)
         else:
@@ -113,7 +113,7 @@ def anew(device: OpenCLDevice, source: str) -> cl.Program:
             built: cl.Program = cl.Program(device.context, source).build(_options_for(device, source))
             return built
     except (cl.Error, KeyError) as error:
-        # Where a driver refuses options, pyopencl (2026.1) asks for a variable of the environment that is not set.
+        # Where a driver refuses options, pyopencl (2026.1) reads an environment variable that is not set.
         said: BaseException | None = error
         while said is not None and not isinstance(said, cl.Error):
             said = said.__context__
@@ -121,14 +121,14 @@ def anew(device: OpenCLDevice, source: str) -> cl.Program:
 
 
 def _with_files(message: str, source: str) -> str:
-    """A compiler's message with the files and lines that `#line` names, also where the compiler has not heeded it."""
+    """A compiler's message with the files and lines that `#line` names, even if the compiler ignores `#line`."""
     lines = source.split("\n")
 
-    def position(found: re.Match[str]) -> str:
-        number = int(found[1])
+    def position(match: re.Match[str]) -> str:
+        number = int(match[1])
         for before in range(min(number, len(lines)) - 1, 0, -1):
             if named := _LINE.fullmatch(lines[before - 1]):
                 return f"{named[2]}:{int(named[1]) + number - before - 1}"
-        return found[0]
+        return match[0]
 
     return _POSITION.sub(position, message)

@@ -1,4 +1,4 @@
-"""The OpenCL devices of this machine, and what lowering and calls need of each: its context, queue and memory pool."""
+"""The OpenCL devices of this machine: what lowering must know of each, and its context, queue and memory pool."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from harp.lower.target import Target
 
 
 class OpenCLDevice:
-    """One device. What it does is put into one queue, in order; `lock` is held while a call is put there."""
+    """One device. Its work goes to one queue, in order; `lock` is held while a call is enqueued."""
 
     def __init__(self, device: cl.Device, number: int) -> None:
         self.device = device
         self.number = number
-        # Asked for now: a child of a fork, which is told about its device, may not ask the driver anything.
+        # Asked for now: after a fork a child, whose messages name the device, must not call the driver.
         self.description = f"{device.name.strip()}, {device.platform.name.strip()}"
         self.lock = threading.RLock()
         self._left_to_parent = False
 
     @property
     def name(self) -> str:
-        """As users call it."""
+        """The name by which users choose the device."""
         return f"opencl:{self.number}"
 
     def __repr__(self) -> str:
@@ -38,7 +38,7 @@ class OpenCLDevice:
 
     @cached_property
     def context(self) -> cl.Context:
-        """Raises DeviceError where a fork has left the threads of the driver behind."""
+        """The context. Raises DeviceError after a fork, which leaves the driver's threads behind."""
         if self._left_to_parent:
             raise DeviceError(
                 f"{self!r} was in use when this process was forked, and drivers do not work in a child; start it with "
@@ -52,11 +52,11 @@ class OpenCLDevice:
 
     @cached_property
     def pool(self) -> MemoryPool:
-        """Memory that was given back is used again."""
+        """The pool that reuses memory which was given back."""
         return MemoryPool(ImmediateAllocator(self.queue))
 
     def leave_to_parent(self) -> None:
-        """What was made before a fork belongs to the parent: the child does not use it."""
+        """After a fork, what was made before belongs to the parent: the child does not use it."""
         self.lock = threading.RLock()
         for name in ("pool", "queue", "context"):
             self.__dict__.pop(name, None)
@@ -68,36 +68,36 @@ class OpenCLDevice:
 
     @cached_property
     def shares_memory(self) -> bool:
-        """Whether arrays of the host can be its buffers."""
+        """Whether its buffers can be arrays of the host."""
         return bool(self.device.host_unified_memory)
 
     @cached_property
     def gives_programs_out(self) -> bool:
-        """Whether built programs can be had for a cache at no cost. PoCL, which has a cache of its own, would compile
-        all kernels once more, for work-groups of any size: that took as long again as the first call of a program."""
+        """Whether binaries of built programs are to be had for a cache at no cost. PoCL, which has a cache of its own,
+        would compile all kernels again for work-groups of any size: that took as long as a program's first call."""
         return bool(self.device.platform.name.strip() != "Portable Computing Language")
 
     @cached_property
     def is_wide(self) -> bool:
-        """Whether its work-items are lanes of vectors, as those of graphics processors are, or are taken for that."""
+        """Whether its work-items are lanes of vectors, as on graphics processors, or are treated so."""
         if settings.wide is not None:
             return settings.wide
         return not self.device.type & cl.device_type.CPU
 
     @cached_property
     def cores(self) -> int:
-        """How many of its parts work at the same time."""
+        """The number of its compute units."""
         return int(self.device.max_compute_units)
 
     @cached_property
     def identity(self) -> str:
-        """What a program that was built for it depends on."""
+        """The properties that a built program depends on."""
         device, platform = self.device, self.device.platform
         facts = (platform.name, platform.version, device.name, device.vendor, device.version, device.driver_version)
         return "\0".join(fact.strip() for fact in facts)
 
     def target(self, sub_group: int = 0) -> Target:
-        """What lowering is told of it; `sub_group` is what `measure.sub_group_size` says."""
+        """The properties that lowering needs; `sub_group` is the result of `measure.sub_group_size`."""
         device = self.device
         width = 8 * max(device.native_vector_width_double, 1)
         return Target(
@@ -115,19 +115,19 @@ class OpenCLDevice:
 @lru_cache(maxsize=1)
 def devices() -> tuple[OpenCLDevice, ...]:
     """All devices, graphics processors first. Raises DeviceError where OpenCL itself is not there."""
-    found = []
+    all_devices = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for platform in cl.get_platforms():
-                found += platform.get_devices()
+                all_devices += platform.get_devices()
     except cl.Error as error:
         raise DeviceError(
             f"no OpenCL platform was found ({error}); install a driver for a device, or PoCL for the processor "
             "(`pip install pocl-binary-distribution`, or `apt install pocl-opencl-icd`)"
         ) from None
-    found.sort(key=lambda device: not device.type & cl.device_type.GPU)
-    return tuple(OpenCLDevice(device, number) for number, device in enumerate(found))
+    all_devices.sort(key=lambda device: not device.type & cl.device_type.GPU)
+    return tuple(OpenCLDevice(device, number) for number, device in enumerate(all_devices))
 
 
 def device(number: int) -> OpenCLDevice:
@@ -140,8 +140,8 @@ def device(number: int) -> OpenCLDevice:
 
 
 def _after_fork() -> None:
-    if devices.cache_info().currsize:  # else no driver was asked for anything yet
-        # Nor does the child free it: with NVIDIA's driver that ends the child, and takes the memory from the parent.
+    if devices.cache_info().currsize:  # else no driver was called yet
+        # The child does not free it either: NVIDIA's driver would end the child, and take the memory from the parent.
         for held in gc.get_objects():
             if type(held).__module__ == "pyopencl._cl":
                 keep_for_good(held)

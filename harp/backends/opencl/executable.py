@@ -1,4 +1,4 @@
-"""A program on a device: what a call of a jitted function calls, and what its host code calls in turn."""
+"""A program on a device: the function that a jitted function calls, and the helpers that its host code calls."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from harp.lower.loopir.text import CodeLine
 from harp.trace.eval.host_calls import is_raised_by_call
 from harp.trace.scalar.dtypes import NDArray
 
-Given = NDArray | DeviceBuffer
+Buffer = NDArray | DeviceBuffer
 
 
 class OpenCLExecutable:
     """Runs a program on arrays of the device and of the host, and does not wait for results that stay there.
 
-    Inputs on the host are buffers themselves where the device shares its memory. Then, and with results on the host,
-    a call waits for its end.
+    On a device that shares the host's memory, inputs of the host are used in place. Then, and for results on the host,
+    a call waits until it is finished.
     """
 
     function: Callable[..., int] | None = None
@@ -51,7 +51,7 @@ class OpenCLExecutable:
 
     @property
     def memory(self) -> ResultMemory:
-        """Where its results are."""
+        """The memory of its results."""
         return OpenCLMemory(self.device)
 
     def __init__(self, device: OpenCLDevice, host: Sequence[CodeLine], kernels: Sequence[tuple[HostCode, str]]) -> None:
@@ -68,7 +68,7 @@ class OpenCLExecutable:
         exec(compile(printed(host), "<host code of a program>", "exec"), namespace)
         self._program: Callable[..., None] = namespace["program"]  # type: ignore[assignment]
 
-    def __call__(self, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int], /) -> int:
+    def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int:
         device = self.device
         run = Run(device, self.queue, [])
         try:
@@ -76,7 +76,7 @@ class OpenCLExecutable:
                 try:
                     self._launch_all(run, inputs, outputs, sizes)
                 finally:
-                    if run.kept:  # also where a function of Python has ended the program
+                    if run.kept:  # also if a function of Python has ended the program
                         run.queue.finish()
         except (cl.MemoryError, MemoryError) as error:
             if is_raised_by_call(error):
@@ -88,17 +88,17 @@ class OpenCLExecutable:
             raise DeviceError(f"{device!r} failed: {error}") from None
         return 0
 
-    def _launch_all(self, run: Run, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int]) -> None:
-        given = [array.memory if isinstance(array, DeviceBuffer) else _input(run, array) for array in inputs]
+    def _launch_all(self, run: Run, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int]) -> None:
+        memories = [array.memory if isinstance(array, DeviceBuffer) else _input(run, array) for array in inputs]
         results = [array.memory if isinstance(array, DeviceBuffer) else take(run, array.nbytes) for array in outputs]
-        self._program(run, *given, *results, *sizes)
+        self._program(run, *memories, *results, *sizes)
         for array, buffer in zip(outputs, results, strict=True):
             if not isinstance(array, DeviceBuffer) and array.nbytes:
                 cl.enqueue_copy(run.queue, flat_bytes(array), buffer)
 
     @property
     def queue(self) -> cl.CommandQueue:
-        """Where calls put what they do."""
+        """The queue that calls use."""
         return self.device.queue
 
     def helpers(self) -> Mapping[str, object]:
@@ -107,8 +107,8 @@ class OpenCLExecutable:
 
 
 class TimedOpenCLExecutable(OpenCLExecutable):
-    """Computes the same, in a queue of its own, and is done when a call returns. The device times the
-    launches: each has an event, which knows when it began and ended."""
+    """Computes the same in a queue of its own, and is finished when a call returns. The device times the launches: each
+    has an event with its begin and its end."""
 
     def __init__(self, device: OpenCLDevice, host: Sequence[CodeLine], kernels: Sequence[tuple[HostCode, str]]) -> None:
         properties = cl.command_queue_properties.PROFILING_ENABLE
@@ -120,90 +120,90 @@ class TimedOpenCLExecutable(OpenCLExecutable):
 
     @property
     def queue(self) -> cl.CommandQueue:
-        """The one that takes times."""
+        """A queue with times."""
         return self._queue
 
     def helpers(self) -> Mapping[str, object]:
-        """Those of all programs, with launches that are kept."""
+        """The helpers, with launches whose events are kept."""
         return {**super().helpers(), "launch": self._launch, "begin": self._begin}
 
     def _begin(self, number: int) -> None:
         self._number = number
 
-    def _launch(self, *given: object) -> None:
+    def _launch(self, *arguments: object) -> None:
         if not self._events:
             self._began = time.monotonic_ns()
-        self._events += [(self._number, event) for event in launch(*given)]  # type: ignore[arg-type]
+        self._events += [(self._number, event) for event in launch(*arguments)]  # type: ignore[arg-type]
 
     @property
     def spans(self) -> Sequence[Span]:
-        """Of the latest call, by the clock of the device, which is set by that of the host at the first launch."""
+        """The spans of the latest call, by the device's clock, which is set to that of the host at the first launch."""
         if not self._events:
             return []
         ahead = self._events[0][1].profile.queued - self._began
         profiles = [(number, event.profile) for number, event in self._events]
         return [Span(number, profile.start - ahead, profile.end - ahead) for number, profile in profiles]
 
-    def __call__(self, inputs: Sequence[Given], outputs: Sequence[Given], sizes: Sequence[int], /) -> int:
+    def __call__(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequence[int], /) -> int:
         with self.device.lock:
             self._events.clear()
-            self.device.queue.finish()  # what made the arguments
+            self.device.queue.finish()  # finish the computation of the arguments
             status = super().__call__(inputs, outputs, sizes)
             self._queue.finish()
         return status
 
 
 class OpenCLMemory(NamedTuple):
-    """Room for results on a device."""
+    """Allocates results on a device."""
 
     device: OpenCLDevice
 
     def make(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> DeviceBuffer:
-        """Raises OutOfMemoryError."""
+        """A new array, whose elements are not set. Raises OutOfMemoryError."""
         return made(self.device, shape, dtype)
 
     def upload(self, array: NDArray) -> DeviceBuffer:
-        """Raises OutOfMemoryError."""
+        """A copy of an array. Raises OutOfMemoryError."""
         return uploaded(self.device, array)
 
-    def taken(self, given: Given, others: Sequence[object]) -> DeviceBuffer:
-        """The memory of a donated argument, which the caller has in one variable, for a result: a copy where the host
-        has it, or looks at it, or where it is also one of the other arguments, or of those of a call in a thread."""
-        if not isinstance(given, DeviceBuffer):
-            return uploaded(self.device, given)
-        if not given.is_mapped and not any(other is given for other in others) and _references(given) == _ONE_VARIABLE:
-            return given
-        copy = made(self.device, given.shape, given.dtype)
-        if given.nbytes:
+    def taken(self, array: Buffer, others: Sequence[object]) -> DeviceBuffer:
+        """The memory of a donated argument for a result, if the caller's variable is its only owner: a copy if it is on
+        the host, mapped there, or also another argument, of this call or of one in another thread."""
+        if not isinstance(array, DeviceBuffer):
+            return uploaded(self.device, array)
+        if not array.is_mapped and not any(other is array for other in others) and _references(array) == _ONE_VARIABLE:
+            return array
+        copy = made(self.device, array.shape, array.dtype)
+        if array.nbytes:
             with self.device.lock:
-                cl.enqueue_copy(self.device.queue, copy.memory, given.memory, byte_count=given.nbytes)
+                cl.enqueue_copy(self.device.queue, copy.memory, array.memory, byte_count=array.nbytes)
         return copy
 
 
-def _references(given: object) -> int:
-    return sys.getrefcount(given)
+def _references(value: object) -> int:
+    return sys.getrefcount(value)
 
 
-def _counted() -> int:
-    """What Python counts in `taken`, its own variables included: versions differ."""
+def _counted_references() -> int:
+    """The reference count that Python reports in `taken`, including its own variables: versions differ."""
 
-    def taken(given: object) -> int:
-        return _references(given)
+    def taken(argument: object) -> int:
+        return _references(argument)
 
     buffer = object()
     return taken(buffer)
 
 
-_ONE_VARIABLE = _counted()
+_ONE_VARIABLE = _counted_references()
 
 
 def _computes_in_doubles(launched: LaunchCode) -> bool:
-    """Also as the parts of complex numbers."""
+    """Whether a launch computes with doubles, also as parts of complex numbers."""
     return any(name in line.text for line in launched.lines for name in ("double", "harp_c128"))
 
 
 def _input(run: Run, array: NDArray) -> ClMemory:
-    """An array of the host for the time of the call."""
+    """An array of the host as a buffer, for the time of the call."""
     flags = cl.mem_flags
     if array.nbytes == 0:
         return take(run, 1)

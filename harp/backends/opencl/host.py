@@ -1,4 +1,4 @@
-"""What the host does in a call, as Python: it launches kernels, repeats, branches, and calls functions of Python.
+"""The host code of a program, as Python: it launches kernels, runs loops and branches, and calls functions of Python.
 
     def kernel1(run, in0, in0_at, out0, out0_at, s0):
         launch(run, l1_0, (s0,), (in0, out0), (in0_at, out0_at, s0))
@@ -7,7 +7,7 @@
             launch(...)
             i1 += 1
 
-Each array is a buffer of the device and the number of elements before it there. `run` is the queue of the call.
+An array is a buffer of the device and the offset of its first element there. `run` has the queue of the call.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from harp.trace.index.polynomial import ZERO, Atom, Fold, Index, Indirect, Loop,
 
 
 class HostCode(NamedTuple):
-    """The code of a kernel's host part, and the launches that it names `launch0`, `launch1`..."""
+    """The host code of a kernel, and the launches that it names `launch0`, `launch1`..."""
 
     lines: tuple[CodeLine, ...]
     launches: tuple[LaunchCode, ...]
 
 
 def kernel_code(kernel: Kernel) -> HostCode:
-    """The function `kernel` of a kernel: it launches what the device does."""
+    """The function `kernel` of a kernel, which launches its parts on the device."""
     host = _Host(kernel)
     host.statement(kernel.body)
-    given = [text for buffer in formals(kernel) for text in (host.names[buffer], f"{host.names[buffer]}_at")]
-    given += [host.names[size] for size in kernel.sizes]
-    lines = (*code(f"def kernel({', '.join(['run', *given])}):"), *(host.lines.lines or code("    pass")))
+    parameters = [text for buffer in formals(kernel) for text in (host.names[buffer], f"{host.names[buffer]}_at")]
+    parameters += [host.names[size] for size in kernel.sizes]
+    lines = (*code(f"def kernel({', '.join(['run', *parameters])}):"), *(host.lines.lines or code("    pass")))
     return HostCode(lines, tuple(host.launches))
 
 
 def program_code(program: Program, timed: bool = False) -> list[CodeLine]:
-    """The function `program`, which takes buffers of inputs and outputs, then sizes. A timed one says which of its
-    calls begins."""
+    """The function `program`, which takes buffers of inputs and outputs, then sizes. With `timed` it announces each
+    call."""
     names: dict[Buffer | Atom, str] = {}
     for stem, group in (("in", program.inputs), ("out", program.outputs)):
         names |= {buffer: f"{stem}{k}" for k, buffer in enumerate(group)}
@@ -63,17 +63,17 @@ def program_code(program: Program, timed: bool = False) -> list[CodeLine]:
     for number, call in enumerate(program.calls):
         if timed:
             lines.add(f"begin({number})")
-        given = ["run"]
+        arguments = ["run"]
         for argument in call.arguments:
-            given += [names[argument.buffer], _start(argument, index)]
-        given += map(index, call.sizes)
-        lines.add(f"kernel{call.kernel}({', '.join(given)})", call=number)
+            arguments += [names[argument.buffer], _start(argument, index)]
+        arguments += map(index, call.sizes)
+        lines.add(f"kernel{call.kernel}({', '.join(arguments)})", call=number)
     lines.add("return")
     return [*code(head), *lines.lines]
 
 
 def _start(argument: Subarray, index: Callable[[Index], str]) -> str:
-    """How many elements stand before a part of an array."""
+    """The offset of a part of an array, in elements."""
     return index(offset(argument.buffer, (*argument.at, *(ZERO,) * len(argument.shape))))
 
 
@@ -113,7 +113,7 @@ class _Host:
         return f"{name}_at + {self.index(offset(buffer, at))}"
 
     def element(self, buffer: Buffer, at: Shape) -> str:
-        """One that the host has to wait for."""
+        """An element that the host reads, which waits for the device."""
         return f"element(run, {self.names[buffer]}, {self.place(buffer, at)}, {buffer.dtype.numpy_name!r})"
 
     def statement(self, s: Stmt) -> None:
@@ -123,7 +123,7 @@ class _Host:
             _STATEMENTS[type(s)](self, s)
 
     def block(self, head: str, s: Stmt) -> None:
-        """What is done behind a colon."""
+        """A block of statements behind a colon."""
         self.lines.add(f"{head}:")
         self.lines.depth += 1
         self.statement(s)
@@ -135,28 +135,28 @@ class _Host:
             self.sorted_rows(row)
             return
         number = len(self.launches)
-        made = launch(self.kernel, s, number, self.lines.loops)
-        self.launches.append(made)
-        buffers = [self.names[b] for b in made.buffers]
-        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, made.names)]
-        given = [_tuple(map(self.index, made.grid[::-1])), _tuple(buffers), _tuple(numbers)]
-        if made.room:
-            given.append(_tuple(map(self.index, made.room)))
-        self.lines.add(f"launch(run, launch{number}, {', '.join(given)})")
+        code = launch(self.kernel, s, number, self.lines.loops)
+        self.launches.append(code)
+        buffers = [self.names[b] for b in code.buffers]
+        numbers = [*(f"{name}_at" for name in buffers), *map(self.leaf, code.names)]
+        arguments = [_tuple(map(self.index, code.grid[::-1])), _tuple(buffers), _tuple(numbers)]
+        if code.room:
+            arguments.append(_tuple(map(self.index, code.room)))
+        self.lines.add(f"launch(run, launch{number}, {', '.join(arguments)})")
 
     def sorted_rows(self, row: Row) -> None:
-        """The launches of a sort: how many it takes, the host sees from the length of the rows."""
+        """The launches of a sort, whose number the host computes from the length of the rows."""
         codes = sorting.launches(row, len(self.launches))
         names = [f"launch{len(self.launches) + k}" for k in range(len(codes))]
         self.launches += codes
         rows, n = self.index(product(row.target.shape[:-1])), self.index(row.target.shape[-1])
         sources, target = (_tuple(map(self.start, group)) for group in (row.sources, (row.target,)))
         keys = row.sources[0].dtype.itemsize
-        given = [_tuple(names), repr(row.function.value), rows, n, str(keys), sources, target]
-        self.lines.add(f"sort_rows(run, launch, {', '.join(given)})")
+        arguments = [_tuple(names), repr(row.function.value), rows, n, str(keys), sources, target]
+        self.lines.add(f"sort_rows(run, launch, {', '.join(arguments)})")
 
     def start(self, buffer: Buffer) -> str:
-        """An array and where it begins."""
+        """An array and its offset."""
         return f"({self.names[buffer]}, {self.names[buffer]}_at)"
 
     def seq(self, s: Seq) -> None:
@@ -212,8 +212,8 @@ class _Host:
 
 
 def _tuple(texts: Iterator[str] | Sequence[str] | map[str]) -> str:
-    found = list(texts)
-    return f"({', '.join(found)}{',' * (len(found) == 1)})"
+    items = list(texts)
+    return f"({', '.join(items)}{',' * (len(items) == 1)})"
 
 
 _STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {

@@ -1,4 +1,4 @@
-"""What the generated Python of a program calls: launches, memory, elements, and functions of the user."""
+"""The helpers that the host code of a program calls: launches, memory, elements, and functions of the user."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from harp.backends.opencl.emit.statements import DIMENSIONS
 from harp.trace.eval.host_calls import run_function
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 
-# Work-items of a group, where a kernel does not say; the device may have fewer. With 64, an H100 took 637 us for each
+# Work-items of a group where a kernel does not say; the device may allow fewer. With 64, an H100 took 637 us for each
 # of three elementwise programs of 67 million elements, which move 537 to 805 MB: one group in each of its cycles.
 _GROUP = 256
-# A row of a grid that is not longer than the first of these is put together with others, by so many items of a row.
+# Rows of a grid up to the first length form groups with other rows, with so many work-items along a row.
 _NARROW = ((16, 8), (128, 64))
-# Work-items that a compute unit has at work at once: as many as that of any device of today.
+# Work-items that run on a compute unit at once, as on the largest devices of today.
 _AT_WORK = 2048
-# Groups along the second and third dimension of one launch: no more are launched at once on devices of NVIDIA.
+# The most groups along the second and third dimension of a launch, as devices of NVIDIA allow.
 _MOST_GROUPS = (1 << 16) - 1
 
 
 class Launch:
-    """A kernel of a built program, and how its numbers are passed."""
+    """A kernel of a built program, with the properties that its launches need."""
 
     def __init__(self, device: OpenCLDevice, kernel: cl.Kernel, code: LaunchCode) -> None:
         self.kernel = kernel
@@ -42,7 +42,7 @@ class Launch:
 
 
 class Run(NamedTuple):
-    """A call: the device, its queue, and the arrays of the host that it reads, for whose sake it waits for its end."""
+    """A call: the device, its queue, and the host's arrays that it reads, for which it waits for its end."""
 
     device: OpenCLDevice
     queue: cl.CommandQueue
@@ -50,7 +50,7 @@ class Run(NamedTuple):
 
 
 def take(run: Run, size: int) -> ClMemory:
-    """Memory for what follows in the queue: who gets it next comes behind that."""
+    """Memory for later commands of the queue. It may be reused at once: commands of the next owner run after these."""
     return run.device.pool.allocate(max(size, 1))
 
 
@@ -62,19 +62,19 @@ def launch(
     numbers: tuple[int, ...],
     room: tuple[int, ...] | None = None,
 ) -> list[cl.Event]:
-    """Put a launch into the queue; `grid` are the extents from the inside out. One of nothing has no event."""
+    """Enqueue a launch; `grid` are the extents from the inside out. An empty grid has no event."""
     if any(extent <= 0 for extent in grid):
         return []
     kernel = launched.kernel
-    whole = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
+    grid_of_launch = [*grid[: DIMENSIONS - 1], prod(grid[DIMENSIONS - 1 :])][: launched.dimensions] or [1]
     if launched.in_turns:
-        whole = [min(prod(grid), max(run.device.cores * _AT_WORK // launched.items, 1))]
+        grid_of_launch = [min(prod(grid), max(run.device.cores * _AT_WORK // launched.items, 1))]
     if launched.items:
-        group = (launched.items, *(1,) * (len(whole) - 1))
-        padded = tuple(extent * size for extent, size in zip(whole, group, strict=True))
+        group = (launched.items, *(1,) * (len(grid_of_launch) - 1))
+        padded = tuple(extent * size for extent, size in zip(grid_of_launch, group, strict=True))
     else:
-        group = _group(whole, launched.group)
-        padded = tuple(-(-extent // size) * size for extent, size in zip(whole, group, strict=True))
+        group = _group(grid_of_launch, launched.group)
+        padded = tuple(-(-extent // size) * size for extent, size in zip(grid_of_launch, group, strict=True))
     at = 0
     for buffer in buffers:
         kernel.set_arg(at, buffer)
@@ -85,26 +85,26 @@ def launch(
         at += 1
     if numbers:
         kernel.set_arg(at, launched.numbers.pack(*numbers))
-    if all(size <= _MOST_GROUPS * own for size, own in zip(padded[1:], group[1:], strict=True)):
+    if all(size <= _MOST_GROUPS * per_group for size, per_group in zip(padded[1:], group[1:], strict=True)):
         return [cl.enqueue_nd_range_kernel(run.queue, kernel, padded, group)]
     return _in_slices(run, kernel, padded, group)
 
 
 def _in_slices(run: Run, kernel: cl.Kernel, padded: tuple[int, ...], group: tuple[int, ...]) -> list[cl.Event]:
-    """Several launches, one after the other, of work-items with the numbers that they have in the whole."""
+    """Several launches, one after the other, with global offsets, in place of a larger one."""
     events = []
-    ranges = [range(0, size, _MOST_GROUPS * own) for size, own in zip(padded[1:], group[1:], strict=True)]
+    ranges = [range(0, size, _MOST_GROUPS * per_group) for size, per_group in zip(padded[1:], group[1:], strict=True)]
     for starts in product(*ranges):
         sizes = (
-            min(size - start, _MOST_GROUPS * own)
-            for size, start, own in zip(padded[1:], starts, group[1:], strict=True)
+            min(size - start, _MOST_GROUPS * per_group)
+            for size, start, per_group in zip(padded[1:], starts, group[1:], strict=True)
         )
         events.append(cl.enqueue_nd_range_kernel(run.queue, kernel, (padded[0], *sizes), group, (0, *starts)))
     return events
 
 
 def _items(device: OpenCLDevice, kernel: cl.Kernel, wanted: int) -> int:
-    """How many work-items share the work of a group: what the device can have of those that the kernel wants."""
+    """The work-items of a group: as many as the kernel wants, or as the device allows."""
     if not wanted:
         return 0
     most = kernel.get_work_group_info(cl.kernel_work_group_info.WORK_GROUP_SIZE, device.device)
@@ -121,9 +121,9 @@ def _group(whole: Sequence[int], items: int) -> tuple[int, ...]:
 
 def element(run: Run, buffer: ClMemory, at: int, dtype: str) -> int:
     """An integer or bool of a buffer, as a number."""
-    found = np.empty(1, as_dtype(dtype).numpy)
-    cl.enqueue_copy(run.queue, found, buffer, src_offset=at * found.itemsize)
-    return int(found[0])
+    number = np.empty(1, as_dtype(dtype).numpy)
+    cl.enqueue_copy(run.queue, number, buffer, src_offset=at * number.itemsize)
+    return int(number[0])
 
 
 def position(a: int, n: int) -> int:
@@ -142,7 +142,7 @@ def quotient(a: int, b: int) -> int:
 
 
 def settle(run: Run, moved: tuple[tuple[ClMemory, int, ClMemory, int, int, int], ...]) -> None:
-    """What has moved goes home: (buffer, offset, its home, the offset there, elements, their size)."""
+    """Copy arrays that were exchanged back: (buffer, offset, own buffer, own offset, elements, size of one)."""
     away = [
         (b, at, home, home_at, n * size, size)
         for b, at, home, home_at, n, size in moved
@@ -167,8 +167,8 @@ def call_python(
     targets: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
     sources: tuple[tuple[ClMemory, int, str, tuple[int, ...]], ...],
 ) -> None:
-    """Call a function of Python: (buffer, offset, dtype, shape of one call) of all that it makes, and is given."""
-    operands = [_read(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
+    """Call a function of Python: (buffer, offset, dtype, shape of one call) of each result, and of each operand."""
+    operands = [_downloaded(run, buffer, at, dtype, calls + own) for buffer, at, dtype, own in sources]
     made = run_function(number, calls, operands, [(own, as_dtype(dtype)) for _, _, dtype, own in targets])
     for (buffer, at, _, _), array in zip(targets, made, strict=True):
         if array.size:
@@ -176,8 +176,8 @@ def call_python(
             cl.enqueue_copy(run.queue, buffer, flat_bytes(whole), dst_offset=at * whole.itemsize)
 
 
-def _read(run: Run, buffer: ClMemory, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:
-    found = np.empty(shape, as_dtype(dtype).numpy)
-    if found.size:
-        cl.enqueue_copy(run.queue, flat_bytes(found), buffer, src_offset=at * found.itemsize)
-    return found
+def _downloaded(run: Run, buffer: ClMemory, at: int, dtype: str, shape: tuple[int, ...]) -> NDArray:
+    array = np.empty(shape, as_dtype(dtype).numpy)
+    if array.size:
+        cl.enqueue_copy(run.queue, flat_bytes(array), buffer, src_offset=at * array.itemsize)
+    return array

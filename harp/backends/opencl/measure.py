@@ -1,9 +1,9 @@
-"""What small programs find out about a device: how fast it is, by its own clock, and which sub-groups it has.
+"""Small programs that measure a device: its speed, by its own clock, and its sub-groups.
 
-Sub-groups are work-items that run together, and read each other's variables. Which work-item is in which of them is up
-to the device, but for how many of them there are: kernels ask for a size that branches of a sum fit into, and number
-their work-items by sub-groups and lanes. A device that says that it can is asked to do so once, by a small kernel, for
-drivers do not say all sizes that they know, and some say more than they can.
+Sub-groups are work-items that run together, and can read each other's variables. The device decides which work-items
+form a sub-group, but kernels ask for a size that branches of a sum fit into, and number their work-items by sub-group
+and lane. A device that claims to support this is tested once by a small kernel: drivers do not list all sizes that they
+support, and some list sizes that fail.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from harp.config import log
 from harp.errors import DeviceError
 from harp.lower.device.groups import EACH, ITEMS
 
-# Bytes that a copy reads, more than caches hold, or a part of a small memory.
+# Bytes that a copy reads: more than caches hold, or a part of a small memory.
 _COPIED, _PART = 64 << 20, 8
 _TIMES = 5
-# Chains of a work-item, and their steps: `library/measure.h`.
+# Independent chains of a work-item, and their steps: see `library/measure.h`.
 _CHAINS, _STEPS = 8, 512
 _GROUP, _GROUPS_OF_UNIT = 64, 32
-# What sub-groups need.
+# The extensions that sub-groups need.
 _SIZE = "cl_intel_required_subgroup_size"
 _EXCHANGES = {"cl_khr_subgroup_shuffle", "cl_intel_subgroups"}
 # The smallest first: it needs the fewest registers.
@@ -42,7 +42,7 @@ def measure(device: OpenCLDevice) -> Limits:
         with device.lock:
             device.queue.finish()
             double = _multiply_adds(device, "double", 8) if device.has_doubles else None
-            return Limits(_copy(device), _multiply_adds(device, "float", 4), double)
+            return Limits(_copy_speed(device), _multiply_adds(device, "float", 4), double)
     except (cl.Error, MemoryError) as error:
         raise DeviceError(f"{device!r} failed: {error}") from None
 
@@ -54,8 +54,8 @@ def _program(device: OpenCLDevice, number: str, lanes: int) -> cl.Program:
     return build.program(device, doubles + macros + library.text("measure.h", "opencl"), number == "double")
 
 
-def _copy(device: OpenCLDevice) -> float:
-    """Bytes read and written in a second: by work-items, or by the driver's own copy."""
+def _copy_speed(device: OpenCLDevice) -> float:
+    """The bytes read and written per second: by work-items, or by the driver's own copy."""
     size = min(_COPIED, device.device.max_mem_alloc_size // _PART) // 4096 * 4096
     flags = cl.mem_flags
     source, target = (cl.Buffer(device.context, flags.READ_WRITE, size) for _ in range(2))
@@ -71,10 +71,10 @@ def _copy(device: OpenCLDevice) -> float:
 
 
 def _multiply_adds(device: OpenCLDevice, number: str, itemsize: int) -> float:
-    """Multiplications and additions in a second."""
-    own = device.device
-    lanes = max(1, own.native_vector_width_float if itemsize == 4 else own.native_vector_width_double)
-    items = own.max_compute_units * _GROUP * _GROUPS_OF_UNIT
+    """The multiplications and additions per second."""
+    cl_device = device.device
+    lanes = max(1, cl_device.native_vector_width_float if itemsize == 4 else cl_device.native_vector_width_double)
+    items = cl_device.max_compute_units * _GROUP * _GROUPS_OF_UNIT
     queue = _queue(device)
     target = cl.Buffer(device.context, cl.mem_flags.READ_WRITE, items * itemsize * lanes)
     kernel = cl.Kernel(_program(device, number, lanes), "harp_multiply_adds")
@@ -89,18 +89,18 @@ def _queue(device: OpenCLDevice) -> cl.CommandQueue:
 
 
 def _fastest(put: Callable[[], cl.Event]) -> float:
-    """Seconds of what is put into a queue. The first time, which is one more, does not count."""
-    found = []
+    """The shortest time of several runs, in seconds. An additional first run is not counted."""
+    times = []
     for _ in range(_TIMES + 1):
         event = put()
         event.wait()
-        found.append((event.profile.end - event.profile.start) / 1e9)
-    return max(min(found[1:]), 1e-9)
+        times.append((event.profile.end - event.profile.start) / 1e9)
+    return max(min(times[1:]), 1e-9)
 
 
 @lru_cache(maxsize=1 << 6)
 def sub_group_size(device: OpenCLDevice) -> int:
-    """How many work-items of a sub-group kernels are to ask for; 0 where they cannot."""
+    """The sub-group size that kernels are to ask for; 0 if the device supports none."""
     extensions = set(device.device.extensions.split())
     if _SIZE not in extensions or not extensions & _EXCHANGES or device.device.max_work_group_size < ITEMS:
         return 0
@@ -108,19 +108,19 @@ def sub_group_size(device: OpenCLDevice) -> int:
 
 
 def has_sub_groups(device: OpenCLDevice, lanes: int) -> bool:
-    """Whether its sub-groups can be of this size, and exchange what they have."""
-    queue = device.queue  # in a child of a process that has used it, that is an error
+    """Whether its sub-groups can have this size, and exchange values."""
+    queue = device.queue  # fails in a child of a process that has used the device
     macros = f"#define HARP_TRIAL\n#define HARP_ITEMS {ITEMS}\n#define HARP_LANES {lanes}\n"
-    found = np.zeros((ITEMS // lanes, lanes, 2), np.int64)
+    exchanged = np.zeros((ITEMS // lanes, lanes, 2), np.int64)
     try:
         built = build.program(device, build.whole(f'{macros}#include "sub_group.h"\n'), doubles=False)
         kernel = cl.Kernel(built, "harp_neighbours")
-        memory: ClMemory = device.pool.allocate(found.nbytes)
+        memory: ClMemory = device.pool.allocate(exchanged.nbytes)
         kernel.set_args(memory)
         cl.enqueue_nd_range_kernel(queue, kernel, (ITEMS,), (ITEMS,))
-        cl.enqueue_copy(queue, found, memory)
+        cl.enqueue_copy(queue, exchanged, memory)
     except (DeviceError, cl.Error) as error:
         log.debug("%r has no sub-groups of %d: %s", device, lanes, error)
         return False
-    wanted = np.roll(np.arange(ITEMS).reshape(ITEMS // lanes, lanes), -1, axis=1)
-    return bool((found == wanted[..., None]).all())
+    expected = np.roll(np.arange(ITEMS).reshape(ITEMS // lanes, lanes), -1, axis=1)
+    return bool((exchanged == expected[..., None]).all())

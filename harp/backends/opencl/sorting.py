@@ -1,8 +1,8 @@
-"""Rows that all work-items sort together, by many launches: short runs by one work-item each, and then passes that
-merge runs in pairs, between two sets of arrays.
+"""Sorting of rows by all work-items, in several launches: each work-item sorts a short run, then passes merge pairs of
+runs, back and forth between two sets of arrays.
 
-A part of a merged pair begins where a binary search finds it in both runs. Equal elements stay in the order of their
-runs, so the result is that of every stable sort.
+A work-item merges a part of a pair of runs, whose beginning a binary search finds in both. Equal elements stay in the
+order of their runs, so the sort is stable.
 
 __kernel void harp_launch0(keys, to_keys, to_places, room, given)                runs of given.run elements
 __kernel void harp_launch1(from_keys, to_keys, from_places, to_places, given)    runs of given.run, merged in pairs
@@ -26,12 +26,12 @@ from harp.lower.loopir.loops import Row
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ZERO
 
-# Elements of a run that a work-item of a wide device sorts, by insertion, and of a part of two runs that it merges.
+# On a wide device: elements of a run that a work-item sorts by insertion, and of the part of two runs that it merges.
 _RUN, _PART = 16, 4
-# Elements that a core merges, or takes by their places.
+# Elements that a core merges, or gathers.
 _BLOCK = 1 << 14
 
-# A buffer, and where an array begins in it, in elements.
+# A buffer, and the offset of an array in it, in elements.
 Place = tuple[ClMemory, int]
 
 
@@ -62,8 +62,8 @@ def launches(row: Row, number: int) -> tuple[LaunchCode, ...]:
 
 
 def _launch(number: int, header: Sequence[str], arrays: dict[str, str], test: str, call: str) -> LaunchCode:
-    """A function of a grid of rows and columns, which does something where the row is there, and `test` is true; there
-    may be more work-items. Arrays that are not stored to are constant."""
+    """A function of a grid of rows and columns, which returns if there is no such row or `test` is false: there may be
+    more work-items. Arrays that are not stored to are constant."""
     name = f"harp_launch{number}"
     fields = [*(f"{array}_at" for array in arrays), "rows", "n", "run", "block"]
     kinds = {array: "" if array.startswith("to") else "const " for array in arrays}
@@ -79,7 +79,7 @@ def _launch(number: int, header: Sequence[str], arrays: dict[str, str], test: st
         f"    {call}",
         "}",
     ]
-    grid = (ZERO, ZERO)  # the host says how large it is
+    grid = (ZERO, ZERO)  # the host knows its size
     return LaunchCode(name, grid, (), (), (), tuple(code("\n".join(text))), len(fields))
 
 
@@ -94,7 +94,7 @@ def sort_rows(
     sources: tuple[Place, ...],
     targets: tuple[Place, ...],
 ) -> None:
-    """Launch a sort of rows of n keys of this size; see `RowOp` for what it makes of them."""
+    """Enqueue a sort of rows of n keys of this size; `RowOp` says what it computes."""
     if rows <= 0 or n <= 0:
         return
     (target,), (keys, *values) = targets, sources
@@ -103,27 +103,27 @@ def sort_rows(
     merges = (runs - 1).bit_length()
     sets = _arrays(run, RowOp(function), rows * n, itemsize, target)
     here, there = sets[merges % 2], sets[1 - merges % 2]  # so that the last pass ends in the first set
-    _put(run, launch, launched[0], (runs, rows), (keys, *here, there[-1]), (rows, n, width, 0))
+    _enqueue(run, launch, launched[0], (runs, rows), (keys, *here, there[-1]), (rows, n, width, 0))
     for number in range(merges):
         merged = width << number
         parts = -(-n // (2 * merged)) * -(-2 * merged // block)
         arrays = tuple(array for both in zip(here, there, strict=True) for array in both)
-        _put(run, launch, launched[1], (parts, rows), arrays, (rows, n, merged, block))
+        _enqueue(run, launch, launched[1], (parts, rows), arrays, (rows, n, merged, block))
         here, there = there, here
     if values:
-        _put(run, launch, launched[2], (-(-n // block), rows), (values[0], here[-1], target), (rows, n, 0, block))
+        _enqueue(run, launch, launched[2], (-(-n // block), rows), (values[0], here[-1], target), (rows, n, 0, block))
 
 
 def _lengths(device: OpenCLDevice, n: int) -> tuple[int, int]:
-    """The length of the first runs of a row, and how many elements a work-item merges: few for each lane of a wide
-    device, else a run for each core."""
+    """The length of the first runs, and the number of elements that a work-item merges: few per lane on a wide device,
+    else a run for each core."""
     if device.is_wide:
         return _RUN, _PART
     return -(-n // (1 << (device.cores - 1).bit_length())), _BLOCK
 
 
 def _arrays(run: Run, function: RowOp, count: int, itemsize: int, target: Place) -> tuple[tuple[Place, ...], ...]:
-    """Two sets of arrays: keys, and places where they are asked for. The result is one of the first set."""
+    """Two sets of arrays: keys, and indices if they are asked for. The result is in the first set."""
 
     def fresh(size: int) -> Place:
         return take(run, count * size), 0
@@ -134,7 +134,7 @@ def _arrays(run: Run, function: RowOp, count: int, itemsize: int, target: Place)
     return (fresh(itemsize), first), (fresh(itemsize), fresh(8))
 
 
-def _put(
+def _enqueue(
     run: Run,
     launch: Callable[..., object],
     launched: Launch,

@@ -1,7 +1,7 @@
-"""Whether a device works: a small program is built and run on it. The cache remembers that, for each driver.
+"""Whether a device works: a small program is built and run on it. The cache remembers the result for each driver.
 
-A device that fails keeps its number, but nobody is given it unasked. The trial is made in another process, which a
-driver may end.
+A device that fails keeps its number, but is used only if asked for. The trial runs in a process of its own, since some
+drivers end the process.
 """
 
 from __future__ import annotations
@@ -21,51 +21,51 @@ from harp.config import log
 
 __all__ = ["advice", "device", "devices", "examine", "facts", "known_problem", "problem"]
 
-# Whoever tries devices otherwise from now on counts this up.
+# The version of the trial, a part of the cache key: to be raised when the trial changes.
 _WAY = 2
 _SUFFIX = ".json"
 _LONGEST = 300
 _SECONDS = 60.0
 _SCRIPT = os.path.abspath(trial_process.__file__)
-_known: dict[str, str] = {}  # what is wrong, or an empty text, by the identity of the device
+_known: dict[str, str] = {}  # the problem of each device, or an empty text, by its identity
 
 
 def problem(device: OpenCLDevice) -> str | None:
-    """What is wrong with a device; None if it works. One that is not known is tried."""
-    found = _found(device)
-    return examine(device) if found is None else found or None
+    """The problem of a device; None if it works. A device that was not tried before is tried now."""
+    known = _remembered(device)
+    return examine(device) if known is None else known or None
 
 
 def known_problem(device: OpenCLDevice) -> str | None:
-    """What an earlier trial found wrong, if there was one."""
-    return _found(device) or None
+    """The problem that an earlier trial found; None if there was no trial."""
+    return _remembered(device) or None
 
 
 def advice(device: OpenCLDevice) -> str:
-    """What to do about one that fails."""
-    own = device.device
-    return f"update or remove driver {own.driver_version.strip()!r} of platform {own.platform.name.strip()!r}"
+    """What the user can do about a device that fails."""
+    cl_dev = device.device
+    return f"update or remove driver {cl_dev.driver_version.strip()!r} of platform {cl_dev.platform.name.strip()!r}"
 
 
 def facts(device: OpenCLDevice) -> str:
-    """What there is to know of one."""
-    own = device.device
+    """A description of a device."""
+    cl_dev = device.device
     doubles = "float64" if device.has_doubles else "no float64"
     return (
-        f"driver {own.driver_version.strip()}, {own.global_mem_size / (1 << 30):.1f} GiB, {doubles}, "
-        f"{own.max_compute_units} compute units, work-groups of up to {own.max_work_group_size}"
+        f"driver {cl_dev.driver_version.strip()}, {cl_dev.global_mem_size / (1 << 30):.1f} GiB, {doubles}, "
+        f"{cl_dev.max_compute_units} compute units, work-groups of up to {cl_dev.max_work_group_size}"
     )
 
 
 def examine(device: OpenCLDevice) -> str | None:
-    """What is wrong with a device, by a trial now. It is remembered, unless what is wrong is an incomplete pyopencl."""
+    """The problem of a device, by a trial now. The result is remembered, unless pyopencl is incomplete."""
     try:
-        found = _brief(_trial(device))
+        problem_found = _brief(_trial(device))
     except ImportError as error:
         return f"pyopencl cannot be used: {error}"
-    _known[device.identity] = found
-    cache.put(_key(device), _SUFFIX, json.dumps([_key(device), found]).encode())
-    return found or None
+    _known[device.identity] = problem_found
+    cache.put(_key(device), _SUFFIX, json.dumps([_key(device), problem_found]).encode())
+    return problem_found or None
 
 
 def _key(device: OpenCLDevice) -> str:
@@ -73,24 +73,24 @@ def _key(device: OpenCLDevice) -> str:
     return f"trial-{hashlib.sha256(content.encode(errors='surrogateescape')).hexdigest()}"
 
 
-def _found(device: OpenCLDevice) -> str | None:
-    """What this process or an earlier one found: a problem, or an empty text; None where there was no trial."""
+def _remembered(device: OpenCLDevice) -> str | None:
+    """The remembered problem of a device, or an empty text; None if there was no trial."""
     if device.identity in _known:
         return _known[device.identity]
     content = cache.get(_key(device), _SUFFIX)
     try:
-        own, found = ("", None) if content is None else json.loads(content)
+        key, text = ("", None) if content is None else json.loads(content)
     except (ValueError, TypeError, RecursionError) as error:
         log.debug("the trial of %r cannot be read: %s", device, error)
         return None
-    if own != _key(device) or not isinstance(found, str):
+    if key != _key(device) or not isinstance(text, str):
         return None
-    _known[device.identity] = found
-    return found
+    _known[device.identity] = text
+    return text
 
 
 def _trial(device: OpenCLDevice) -> str:
-    """What is wrong, or an empty text."""
+    """The problem that a trial finds, or an empty text."""
     number = trial_process.all_devices().index(device.device)
     command = (sys.executable, "-P", _SCRIPT, str(number))
     try:
@@ -105,7 +105,7 @@ def _trial(device: OpenCLDevice) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"its driver has not run a small program in {_SECONDS:g} s"
-    except OSError as error:  # there is no file of Python's, or it may not be started
+    except OSError as error:  # Python's executable is missing, or may not be started
         log.debug("%s is tried in this process: %s", device, error)
         return trial_process.problem(device.device)
     if done.returncode == trial_process.CANNOT_SAY:
@@ -116,7 +116,7 @@ def _trial(device: OpenCLDevice) -> str:
 
 
 def _end(status: int) -> str:
-    """How a process ended."""
+    """A description of how a process ended."""
     if status >= 0:
         return f"with status {status}"
     try:
@@ -126,7 +126,7 @@ def _end(status: int) -> str:
 
 
 def _brief(text: str) -> str:
-    """A line of what a driver says: the first, in which pyopencl repeats itself, and the first that names an error."""
+    """A short form of a driver's message: its first line, and the first one that names an error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ""

@@ -1,6 +1,6 @@
 """A trial of one device, for a process of its own: some drivers end the process, or never return.
 
-It is run as a file, with the number of the device among those of all platforms, and prints what is wrong, if anything.
+It is run as a file, with the number of the device among those of all platforms, and prints the problem, if any.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 import warnings
 from typing import Any
 
-# Of a process that cannot import pyopencl, or what it needs.
+# The exit status of a process that cannot import pyopencl, or a package that pyopencl needs.
 CANNOT_SAY = 3
 _ITEMS = 64
 _SOURCE = """
@@ -20,7 +20,7 @@ __kernel void harp_trial(__global int *x, const int step)
     for (int k = FIRST; k < FIRST + i; ++k) x[i] += step;
 }
 """
-# Compilers that do not know a processor fail at instructions that it has, such as a fused multiply-add of vectors.
+# Compilers that do not know a CPU fail at instructions that it has, such as fused multiply-adds of vectors.
 _VECTORS = """
 __kernel void harp_vectors(__global NUMBER *x)
 {
@@ -39,27 +39,27 @@ except ImportError:
 
 
 def all_devices() -> list[cl.Device]:
-    """Those of all platforms, in the order of these."""
+    """The devices of all platforms, in order."""
     return [device for platform in cl.get_platforms() for device in platform.get_devices()]
 
 
 def problem(device: cl.Device) -> str:
-    """What is wrong; an empty text for a device that works."""
+    """The problem of a device; an empty text if it works."""
     try:
-        found = _run(device)
+        numbers = _run(device)
     except (cl.Error, MemoryError) as error:
         return f"its driver refuses a program: {error}"
-    if found != [3 * i for i in range(_ITEMS)]:
-        return f"a program computes wrong numbers on it: {found[:4]} instead of [0, 3, 6, 9]"
+    if numbers != [3 * i for i in range(_ITEMS)]:
+        return f"a program computes wrong numbers on it: {numbers[:4]} instead of [0, 3, 6, 9]"
     return ""
 
 
 def _run(device: cl.Device) -> list[int]:
-    """The numbers that a program computes which no cache of a driver has."""
+    """The numbers computed by a program that no driver has in a cache."""
     context = cl.Context([device])
     queue = cl.CommandQueue(context, device)
     first = time.time_ns() % 1_000_000
-    found = _computed(context, queue, f"#define FIRST {first}\n{_SOURCE}", np.zeros(_ITEMS, np.int32), np.int32(3))
+    numbers = _computed(context, queue, f"#define FIRST {first}\n{_SOURCE}", np.zeros(_ITEMS, np.int32), np.int32(3))
     widths = {"float": device.native_vector_width_float, "double": device.native_vector_width_double}
     for number, width in widths.items():  # 0 where there are no doubles
         if width > 0:
@@ -68,19 +68,19 @@ def _run(device: cl.Device) -> list[int]:
             vectors = _computed(context, queue, source, np.ones((_ITEMS, width), dtype))
             if (vectors != first + 2).any():
                 return [int(v) for v in vectors.flat]
-    return [int(number) for number in found]
+    return [int(number) for number in numbers]
 
 
 def _computed(
-    context: cl.Context, queue: cl.CommandQueue, source: str, numbers: np.ndarray[Any, Any], *given: object
+    context: cl.Context, queue: cl.CommandQueue, source: str, numbers: np.ndarray[Any, Any], *arguments: object
 ) -> np.ndarray[Any, Any]:
-    """What the kernel in a source makes of an array, by a work-item for each row."""
+    """The result of a source's kernel for an array, with a work-item for each row."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         (kernel,) = cl.Program(context, source).build().all_kernels()
     flags = cl.mem_flags
     memory = cl.Buffer(context, flags.READ_WRITE | flags.COPY_HOST_PTR, hostbuf=numbers)
-    kernel.set_args(memory, *given)
+    kernel.set_args(memory, *arguments)
     cl.enqueue_nd_range_kernel(queue, kernel, (len(numbers),), None)
     cl.enqueue_copy(queue, numbers, memory)
     return numbers
@@ -89,5 +89,5 @@ def _computed(
 if __name__ == "__main__":
     try:
         print(problem(all_devices()[int(sys.argv[1])]))
-    except ImportError:  # pyopencl imports some of what it needs when it builds a program
+    except ImportError:  # pyopencl imports some packages only when it builds a program
         sys.exit(CANNOT_SAY)

@@ -1,8 +1,8 @@
-"""Many arrays among the arguments of a call are read at once, by C.
+"""Reads many array arguments of a call at once, in C.
 
-Python takes 250 ns to ask an array for its dtype, order in memory, shape and address. C finds them in the fields of the
-object, which lie where NumPy's binary interface says. This is used only if it finds what Python says of some arrays.
-The call holds the interpreter's lock, which cffi's calls let go: else another thread could change an array meanwhile.
+Python takes 250 ns to get an array's dtype, order in memory, shape and address. C reads the fields of the object, whose
+layout NumPy's binary interface defines. It is used only if it agrees with Python about some test arrays. The call holds
+the interpreter's lock, which cffi's calls release: else another thread could change an array meanwhile.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORD = np.dtype(np.intp).itemsize
 
 
 class Reader(NamedTuple):
-    """How arrays of given dtypes and ranks are read: `read(arrays, arity, expected, layout, pointers, sizes)`.
+    """Reads arrays of given dtypes and ranks: `read(arrays, arity, expected, layout, pointers, sizes)`.
 
     `arrays` is a tuple, the rest are numbers and addresses. The result is 0 if all are C-contiguous and aligned arrays
     of these dtypes and ranks; then their addresses and their sizes, one after the other, are in the memory that
@@ -39,12 +39,12 @@ class Reader(NamedTuple):
     axes: int
     expected: int
     layout: int
-    kept: tuple[object, ...]  # memory that the addresses are of
+    kept: tuple[object, ...]  # owners of the memory at the addresses
     room_for_sizes: Callable[[], object]
     numbers: Callable[[object, int], list[int]] = _cffi_backend.unpack
 
     def __call__(self, arrays: tuple[object, ...]) -> tuple[list[int], list[int]] | None:
-        """The addresses and the sizes; None where an array is not what is expected."""
+        """The addresses and the sizes; None if an array is not as expected."""
         pointers, sizes = room_for_pointers(self.arity)(), self.room_for_sizes()
         if self.read(arrays, self.arity, self.expected, self.layout, address(pointers), address(sizes)):
             return None
@@ -53,17 +53,17 @@ class Reader(NamedTuple):
 
 
 def address(memory: object) -> int:
-    """Of what cffi has made."""
+    """The address of cffi's memory."""
     return int(_cffi_backend.cast(_ADDRESS, memory))
 
 
 def room_for_pointers(count: int) -> Callable[[], object]:
-    """What makes memory for so many pointers."""
+    """A function that allocates an array of this many pointers."""
     return partial(_cffi_backend.newp, type_of(f"void *[{count}]"))
 
 
 def reader(expected: Sequence[tuple[np.dtype[np.generic], int]]) -> Reader | None:
-    """How arrays of these dtypes and ranks are read; None where only Python can."""
+    """A reader for arrays of these dtypes and ranks; None if only Python can read them."""
     library = runtime()
     return _reader(library, expected) if library is not None and _is_as_assumed(library) else None
 
@@ -79,7 +79,7 @@ def _reader(library: Library, expected: Sequence[tuple[np.dtype[np.generic], int
 
 @lru_cache(maxsize=1)
 def _is_as_assumed(library: Library) -> bool:
-    """Whether objects are laid out as the C code assumes: those of another interpreter or NumPy may not be."""
+    """Whether objects have the layout that the C code assumes: other interpreters or versions of NumPy may differ."""
     fields = library.function("harp_array_bytes", "size_t(*)(void)")()
     assumed = (
         sys.implementation.name == "cpython"

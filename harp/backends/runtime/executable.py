@@ -1,4 +1,4 @@
-"""A loaded program, and how it is called: the names and the C types of what its library exports."""
+"""A loaded program, and how it is called: the names and C types of the functions that its library exports."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from harp.backends.runtime.load import Library, pointer
 from harp.backends.runtime.pool import RUNTIME, runtime
 from harp.trace.scalar.dtypes import NDArray
 
-# Few parameters are passed one by one. From so many arrays on they are read at once (`arguments.py`), from so many
-# parameters on cffi cannot pass them otherwise.
+# Few parameters are passed one by one. From `_ARRAYS` arrays on they are read at once (`arguments.py`); from
+# `_PARAMETERS` parameters on cffi cannot pass them one by one.
 _ARRAYS, _PARAMETERS = 6, 100
 
 
 class Interface(NamedTuple):
-    """How many arrays and sizes a program takes. The captured arrays are inputs."""
+    """The numbers of arrays and sizes that a program takes. Captured arrays are inputs."""
 
     inputs: int
     outputs: int
@@ -32,13 +32,13 @@ class Interface(NamedTuple):
 
     @property
     def names(self) -> tuple[str, str]:
-        """The functions that run it, and that say how much scratch memory that takes."""
+        """The names of the function that runs the program, and of the one that returns its scratch memory."""
         suffix = "_packed" if self.packed else ""
         return f"harp_run{suffix}", f"harp_scratch{suffix}"
 
     @property
     def types(self) -> tuple[str, str]:
-        """Their types."""
+        """The C types of these functions."""
         if self.packed:
             return "int(*)(void **, int64_t *)", "int64_t(*)(int64_t *)"
         sizes = ["int64_t"] * self.sizes
@@ -61,22 +61,22 @@ class CExecutable:
         if library.has(lapack.VARIABLE):
             library.set_pointer(lapack.VARIABLE, lapack.table())
         wanted = {variable: function for variable, function in RUNTIME.items() if library.has(variable)}
-        found = runtime() if wanted else None
-        if found is not None:
+        shared = runtime() if wanted else None
+        if shared is not None:
             for variable, function in wanted.items():
-                library.point(variable, found, function)
+                library.point(variable, shared, function)
         (run, scratch), (run_type, scratch_type) = interface.names, interface.types
         self._run = library.function(run, run_type)
         self._scratch = library.function(scratch, scratch_type)
 
     @property
     def function(self) -> Callable[..., int] | None:
-        """What can be called with pointers and sizes one after the other."""
+        """The function that takes pointers and sizes one by one, if there is one."""
         return None if self._packed else self._run
 
     @property
     def packed(self) -> Callable[..., int] | None:
-        """What can be called with an array of pointers and one of sizes."""
+        """The function that takes an array of pointers and one of sizes, if there is one."""
         return self._run if self._packed else None
 
     def scratch_bytes(self, sizes: Sequence[int]) -> int:
@@ -89,8 +89,8 @@ class CExecutable:
 
 
 class TimedCExecutable(CExecutable):
-    """It notes when its calls of kernels begin and end. It is called with arrays only; the last output of the library
-    is for the times."""
+    """Notes when its calls of kernels begin and end. It is called with arrays only; the last output of the library
+    takes the times."""
 
     function: Callable[..., int] | None = None
     packed: Callable[..., int] | None = None
@@ -101,7 +101,7 @@ class TimedCExecutable(CExecutable):
 
     @property
     def spans(self) -> Sequence[Span]:
-        """Of the latest call."""
+        """The runs of kernels in the latest call."""
         return [Span(number, began, ended) for number, (began, ended) in enumerate(self._times.tolist())]
 
     def __call__(self, inputs: Sequence[NDArray], outputs: Sequence[NDArray], sizes: Sequence[int], /) -> int:

@@ -1,13 +1,13 @@
 """How compiled programs call functions of Python.
 
-A program has a variable that points to a function of ours. It says by number which function is meant, where the arrays
-are, and what they are: as text that is a part of the program, "1 1 int64:0 bool:0 float64:2" for calls of rank 1 whose
-first array is what the function makes, and the sizes.
-The functions are those of the call that runs in this thread. The first error that one of them raises ends the program.
+A program has a variable that points to a function of this module. It passes the number of the Python function, pointers
+to the arrays, their sizes, and a text that describes them, a part of the program: "1 1 int64:0 bool:0 float64:2" means
+calls of rank 1 whose first array is the result. The numbers refer to the functions of the call that runs in this
+thread. The first error that one raises ends the program.
 
-Loops that may never end call a function that does nothing: when Python runs, it handles signals, such as Ctrl-C.
+Loops without a bound call a function that does nothing: when Python code runs, signals such as Ctrl-C are handled.
 
-A thread that is inside a program when Python ends goes on for a moment, so the functions are never freed.
+A thread that is inside of a program when Python ends runs on for a moment, so the functions are never freed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ffi = _cffi_backend.FFI()
 
 
 class _Layout(NamedTuple):
-    """The rank of the calls, how many of the arrays are results, and dtype and rank of its own of each array."""
+    """The rank of the calls, the number of results among the arrays, and each array's dtype and rank within a call."""
 
     rank: int
     results: int
@@ -49,13 +49,13 @@ def _layout(text: bytes) -> _Layout:
 
 
 def _call(number: int, text: object, pointers: object, sizes: object) -> int:
-    """Called by programs. Returns 0; what it raises goes to `_failed`."""
+    """The function that programs call. Returns 0; errors go to `_failed`."""
     layout = _layout(_ffi.string(text))
-    given = iter(_ffi.unpack(sizes, layout.rank + sum(own for _, own in layout.arrays)))
-    shape = tuple(next(given) for _ in range(layout.rank))
+    extents = iter(_ffi.unpack(sizes, layout.rank + sum(rank for _, rank in layout.arrays)))
+    shape = tuple(next(extents) for _ in range(layout.rank))
     arrays = [
-        _array(pointers[k], dtype, (*shape, *(next(given) for _ in range(own))))  # type: ignore[index]
-        for k, (dtype, own) in enumerate(layout.arrays)
+        _array(pointers[k], dtype, (*shape, *(next(extents) for _ in range(rank))))  # type: ignore[index]
+        for k, (dtype, rank) in enumerate(layout.arrays)
     ]
     targets, operands = arrays[: layout.results], arrays[layout.results :]
     results = [(target.shape[layout.rank :], as_dtype(target.dtype)) for target in targets]
@@ -65,24 +65,24 @@ def _call(number: int, text: object, pointers: object, sizes: object) -> int:
 
 
 def _failed(kind: type[BaseException], error: BaseException, traceback: TracebackType) -> None:
-    """The program is told by the result of the call, which is 1 then, and ends."""
+    """Remembers an error; the call then returns 1, and the program ends."""
     note_error(error.with_traceback(traceback))
 
 
 def _array(address: object, dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> NDArray:
-    """An array of the program: nobody keeps it."""
+    """An array of the program, valid during the call."""
     if 0 in shape:
         return np.empty(shape, dtype)
     return np.frombuffer(_ffi.buffer(address, prod(shape) * dtype.itemsize), dtype).reshape(shape)
 
 
 _callback = _ffi.callback(_TYPE, _call, 1, _failed)
-# What the variable of a program is set to where there is no library that all programs share.
+# The value of a program's variable where the shared library does not exist.
 ADDRESS = _ffi.cast("void *", _callback)
 
 
 def _listen() -> int:
-    """Python has handled signals in the main thread before it gets here."""
+    """Does nothing: Python handles signals in the main thread before it gets here."""
     return 0
 
 
@@ -91,7 +91,7 @@ keep_for_good(_callback)
 keep_for_good(_listener)
 
 
-# What the variables of the library are set to that all programs share.
+# The values of the variables of the library that all programs share.
 POINTERS = {"harp_ask_python": _ffi.cast("void *", _listener), "harp_function_of_python": ADDRESS}
 for _name in ("Py_IsFinalizing", "_Py_IsFinalizing"):  # since Python 3.13, and before
     if hasattr(ctypes.pythonapi, _name):

@@ -12,14 +12,14 @@ from functools import cache
 
 import _cffi_backend
 import numpy as np
-import numpy.fft  # now: a program that is made imports nothing, for a fork may meet that half-done
+import numpy.fft  # now, not when a program is made: a fork may meet a half-done import
 
 _ffi = _cffi_backend.FFI()
 _ANY = _ffi.typeof("void(*)(void)")
 
-# The variable of programs that points to the table.
+# The variable of programs that points to the table of functions.
 VARIABLE = "harp_lapack"
-# By what a program asks for: the names for float, double, complex float and complex double.
+# For each function that programs call: the names for float, double, complex float and complex double.
 NAMES = (
     "spotrf dpotrf cpotrf zpotrf",
     "sgetrf dgetrf cgetrf zgetrf",
@@ -32,21 +32,21 @@ NAMES = (
 )
 # The transforms, for the dtypes of their operands.
 LOOPS = ("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft")
-# How libraries call a function, and whether its integers have 64 bits.
+# The spellings of names in libraries, and whether integers then have 64 bits.
 _SPELLINGS = (
     ("scipy_{}_64_", True), ("{}_64_", True), ("{}$NEWLAPACK$ILP64", True), ("scipy_{}_", False), ("{}_", False)
 )  # fmt: skip
 
 
 @cache
-def _found() -> object:
-    """The table as C has it; None where there is no such library, or a name is missing."""
+def _table() -> object:
+    """The table, in C; None if there is no such library, or a name is missing."""
     lapack, transforms = _functions(), _loops()
     return None if lapack is None or transforms is None else _ffi.new("void *[]", [*lapack, *transforms])
 
 
 def _functions() -> list[object] | None:
-    """Whether integers have 64 bits, and the functions of LAPACK."""
+    """Whether integers have 64 bits, then the functions of LAPACK."""
     try:
         library = _cffi_backend.load_library(np.linalg._umath_linalg.__file__, 0)
     except (AttributeError, OSError):
@@ -62,22 +62,22 @@ def _functions() -> list[object] | None:
 
 
 def _loops() -> list[object] | None:
-    """For each transform its loops for float, double, complex float and complex double, and what these are given."""
+    """For each transform, its loops for float, double, complex float and complex double, and their data pointers."""
     functions = getattr(getattr(np.fft, "_pocketfft", None), "pfu", None)
-    made = []
+    pointers = []
     for name in LOOPS:
         function = getattr(functions, name, None)
         if not isinstance(function, np.ufunc) or not _is_as_declared(function):
             return None
         kinds = [types[0] for types in function.types]
         for array in _ffi.cast("void ***", id(function))[4:6]:
-            made += [_pointer(array[kinds.index(kind)] if array and kind in kinds else 0) for kind in "fdFD"]
-    return made
+            pointers += [_pointer(array[kinds.index(kind)] if array and kind in kinds else 0) for kind in "fdFD"]
+    return pointers
 
 
 def _is_as_declared(function: np.ufunc) -> bool:
-    """Whether `struct PyUFuncObject` begins as in NumPy's header: an object, four integers, loops and what these are
-    given, and the number of loops."""
+    """Whether `struct PyUFuncObject` begins as in NumPy's header: an object, four integers, the loops, their data
+    pointers, and the number of loops."""
     numbers = _ffi.cast("int *", id(function))
     return [*numbers[4:7], numbers[12]] == [function.nin, function.nout, function.nargs, function.ntypes]
 
@@ -87,10 +87,10 @@ def _pointer(value: object) -> object:
 
 
 def is_there() -> bool:
-    """Whether programs can call them."""
-    return _found() is not None
+    """Whether programs can call these functions."""
+    return _table() is not None
 
 
 def table() -> object:
-    """What the variable of a program is set to."""
-    return _pointer(_found() or 0)
+    """The value of a program's variable."""
+    return _pointer(_table() or 0)

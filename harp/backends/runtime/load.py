@@ -29,10 +29,10 @@ _ANY, _POINTER = _ffi.typeof(_TYPE_ANY), _ffi.typeof("void *")
 
 # The address of a C-contiguous array for a call; it keeps the array alive.
 pointer: Callable[[NDArray], object] = _ffi.from_buffer
-# A C type, for what makes memory of it.
+# A C type, for functions that allocate it.
 type_of: Callable[[str], object] = _ffi.typeof
 
-# Counts one more reference to an object of cffi: threads run its machine code while Python ends.
+# Adds a reference to an object of cffi for good: threads may run its machine code while Python ends.
 _Keep = Callable[[object], None]
 keep_for_good: _Keep = ctypes.PYFUNCTYPE(None, ctypes.py_object)(("Py_IncRef", ctypes.pythonapi))
 
@@ -41,12 +41,12 @@ class Library:
     """A loaded library."""
 
     def __init__(self, stored: Stored, keep: bool = False) -> None:
-        """With `keep` it is never unloaded, also not when Python ends: threads that it has started run its code.
+        """With `keep` it is never unloaded, not even when Python ends: threads that it has started run its code.
 
-        Raises OSError if it is not whole, or cannot be loaded from where it is.
+        Raises OSError if it is damaged, or cannot be loaded from its directory.
         """
         self.place = str(stored)
-        self.key = ""  # in the cache
+        self.key = ""  # its key in the cache
         problem = damage(stored.handle)
         if problem:
             raise OSError(f"{stored} {problem}")
@@ -69,19 +69,20 @@ class Library:
         return True
 
     def close(self) -> None:
-        """Unload it: the loader would give the same library again for another file with this name."""
+        """Unload it: the loader would return the same library again for another file with this name."""
         self._handle.close_lib()
 
     def point(self, variable: str, library: Library, name: str) -> None:
-        """Let a variable, a pointer, point to a function of another library. Keep that alive."""
+        """Point a variable to a function of another library, which the caller keeps alive."""
         self._handle.write_variable(_POINTER, variable, _ffi.cast(_POINTER, library.function(name, _TYPE_ANY)))
 
     def set_pointer(self, variable: str, address: object) -> None:
-        """Let a variable, a pointer, have this value of cffi."""
+        """Set a pointer variable to this value of cffi."""
         self._handle.write_variable(_POINTER, variable, address)
 
     def function(self, name: str, declaration: str) -> Callable[..., int]:
-        """A function by name; `declaration` is its type, as in `int(*)(void *, int64_t)`. Keep the library alive."""
+        """A function by name; `declaration` is its type, as in `int(*)(void *, int64_t)`. The caller keeps the library
+        alive."""
         try:
             return cast(Callable[..., int], self._handle.load_function(_ffi.typeof(declaration), name))
         except AttributeError as error:
@@ -115,7 +116,7 @@ def _load(stored: Stored, key: str, names: Sequence[str], keep: bool) -> Library
 
 
 def find_and_load(key: str, names: Sequence[str], keep: bool = False) -> Library | None:
-    """The library that the cache has under a key, if there is one with these functions that can be loaded."""
+    """The library that the cache has under a key, if it has these functions and can be loaded."""
     stored = cache.get_library(key)
     try:
         return None if stored is None else _load(stored, key, names, keep)
@@ -129,7 +130,7 @@ def build_and_load(
 ) -> Library:
     """The loaded library of a source, with functions of these names.
 
-    What the cache holds is built again if it cannot be loaded, or with `again`. With `keep` it is never unloaded.
+    With `again`, or if the cached library cannot be loaded, it is built anew. With `keep` it is never unloaded.
     Raises ToolchainError.
     """
     if not again:

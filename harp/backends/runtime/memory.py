@@ -1,12 +1,12 @@
-"""Memory for large results: blocks that results no longer need are kept and used again.
+"""Memory for large results: blocks of dropped results are kept and reused.
 
 Fresh memory costs a page fault for every four kilobytes at its first use, which for large results takes longer than
-filling them. When none was wanted for some seconds, the free ones go back to the system: a thread looks for that, as
+filling them. When no block was wanted for some seconds, free blocks go back to the system; a thread checks for that as
 long as blocks are kept.
 
 There is no lock, and no Python code runs when a result is dropped: a signal can raise an exception between any two
-instructions of Python, where it would leave a lock held or, in a finaliser, be lost. A block that dies is put into a
-deque by C, and whoever takes it out has it alone. How much is kept is therefore decided when a block is made.
+instructions of Python, which would leave a lock held, or be lost in a finaliser. C puts the block of a dropped result
+into a deque, and whoever takes it out has it alone. So how much is kept is decided when a block is made.
 """
 
 from __future__ import annotations
@@ -24,48 +24,48 @@ import numpy as np
 
 from harp.trace.scalar.dtypes import NDArray
 
-# Results of at least so many bytes come from here.
+# Results of at least this many bytes come from here.
 LARGE = 1 << 20
-# Bytes of the blocks that come back when they are dropped, those in use and the free ones together.
+# The most bytes of blocks that are kept when they are dropped, used and free ones together.
 _MOST_KEPT = 1 << 30
-# When that is reached, free blocks of other sizes are given up; once in so many times, for that looks at all blocks.
+# When that is reached, free blocks of other sizes are released; once in so many times, since that looks at all blocks.
 _SELDOM = 64
-# Seconds after which nobody wanted a block: it is free for between one and two times as long.
+# The interval of the thread, in seconds: a block is released after one to two intervals without demand.
 _PATIENCE = 10.0
 _ALIGNMENT = 64
 _GRAIN = 1 << 16
-# Fresh blocks begin at the same place of a page, and a cache has room for few lines of the same place: loops over many
-# arrays would wait. So each block begins so many bytes behind the place where the one before it does.
+# If all fresh blocks began at the same offset in a page, their lines would compete for few sets of a cache in loops
+# over many arrays. So each block begins so many bytes further into its page than the block before.
 _PAGE, _STEP = 4096, 11 * 64
 
 _free: dict[int, deque[_Return]] = {}  # by size
-_kept: dict[int, _Return] = {}  # of each block that comes back, by the identity of its memory
-_kept_bytes = 0  # too many, if an interrupt came at the wrong moment: then it is counted again
-_taken = 0  # how many blocks were wanted so far, about
+_kept: dict[int, _Return] = {}  # each block that is kept, by the identity of its memory
+_kept_bytes = 0  # too large if an interrupt came at the wrong moment: then it is counted again
+_taken = 0  # about how many blocks were wanted so far
 _watched = False  # whether a thread looks for idle blocks
 _steps, _full = itertools.count(), itertools.count()
 
 
 class _Memory(np.ndarray):
-    """The bytes of a block. NumPy skips an owner of the same type as the array, so this type is one of its own."""
+    """The bytes of a block. NumPy skips owners of the array's own type, so this is another type."""
 
     start: int  # the first byte that is used
 
 
 class _Block(np.ndarray):
-    """Owns the memory of one array: when the last of NumPy's arrays and their views is gone, so is this."""
+    """Owns the memory of one array: it dies with the last array or view that uses the memory."""
 
 
 class _Return(ref[_Block]):
-    """Puts itself among the free ones when its block dies. It has the memory of that."""
+    """A weak reference that puts itself among the free ones when its block dies. It owns the block's memory."""
 
     __slots__ = ("memory",)
     memory: _Memory  # missing if an interrupt came before it was set
 
 
 def large_among(results: int) -> int:
-    """The bytes from which on each of so many results of a call comes from here: all together, they are large. The C
-    library gives memory back to the system when much of it is freed at the same time, whatever the blocks."""
+    """The bytes from which on a result comes from here, if a call has so many results: all together, they are large.
+    The C library returns memory to the system when much of it is freed at once, whatever the sizes of the parts."""
     return max(LARGE // max(results, 1), _GRAIN)
 
 
@@ -88,7 +88,7 @@ def large(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> NDArray:
 def _array(
     shape: tuple[int, ...], dtype: np.dtype[np.generic], memory: _Memory, free: deque[_Return] | None = None
 ) -> NDArray:
-    """An array in this memory, which is put among the free ones in the end."""
+    """An array in this memory, which goes to `free` when the array dies."""
     block = _Block(memory.nbytes, np.uint8, memory)
     if free is not None:
         back = _Return(block, free.append)
@@ -106,7 +106,7 @@ def _take(free: deque[_Return]) -> _Memory | None:
     except IndexError:  # another thread was faster
         return None
     if memory is not None:
-        memory.setflags(write=True)  # whoever had it may have closed it
+        memory.setflags(write=True)  # its last owner may have made it read-only
     return memory
 
 
@@ -119,7 +119,7 @@ def _fresh(size: int) -> _Memory:
 
 
 def _has_room(size: int) -> bool:
-    """Whether a fresh block may come back; then it counts."""
+    """Whether a fresh block may be kept when it is dropped; if so, it is counted."""
     global _kept_bytes
     if _kept_bytes + size > _MOST_KEPT and next(_full) % _SELDOM == 0:
         release()
@@ -130,9 +130,9 @@ def _has_room(size: int) -> bool:
 
 
 def _watch() -> None:
-    """Start the thread that gives idle blocks back, if there is none.
+    """Start the thread that releases idle blocks, if there is none.
 
-    Not one of `threading`, which has locks: a collection of garbage can run this in a thread that holds them.
+    Not a thread of `threading`, which has locks: a garbage collection can run this in a thread that holds them.
     """
     global _watched
     if _watched:
@@ -142,7 +142,7 @@ def _watch() -> None:
     except RuntimeError:  # no more threads, or the interpreter ends
         _give_up()
     else:
-        _watched = True  # two threads, if an interrupt comes before this: both end
+        _watched = True  # if an interrupt comes before this there are two threads: both end
 
 
 def _give_idle_back() -> None:
@@ -158,7 +158,7 @@ def _give_idle_back() -> None:
 
 
 def _forked() -> None:
-    """A forked child has the blocks, and no thread that looks at them."""
+    """A forked child has the blocks, but not the thread."""
     global _watched
     _watched = False
 
@@ -167,7 +167,7 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def alone(buffer: NDArray) -> bool:
-    """Whether its memory is NumPy's own or a block, and nothing refers to it but one variable of the caller."""
+    """Whether its memory is NumPy's own or a block, and the caller's variable is the only reference to it."""
     base: object = buffer.base
     if sys.getrefcount(buffer) != _ONE_VARIABLE:
         return False
@@ -179,8 +179,8 @@ def _references(buffer: NDArray) -> tuple[int, int]:
     return sys.getrefcount(buffer), sys.getrefcount(base)
 
 
-def _counted() -> tuple[int, int]:
-    """What Python counts in `alone`, its own variables included: versions differ."""
+def _counted_references() -> tuple[int, int]:
+    """The reference counts that Python reports in `alone`, including its own variables: versions differ."""
     buffer = _array((0,), np.dtype(np.uint8), _fresh(_ALIGNMENT + _PAGE))
     return _references(buffer)
 
@@ -191,7 +191,7 @@ def free_bytes() -> int:
 
 
 def release() -> None:
-    """Give all free blocks back to the system."""
+    """Release all free blocks to the system."""
     global _free, _kept, _kept_bytes
     for blocks in _free.copy().values():
         blocks.clear()
@@ -203,9 +203,9 @@ def release() -> None:
 
 
 def _give_up() -> None:
-    """Give all free blocks back to the system, and those in use when they are dropped."""
+    """Release all free blocks to the system, and used ones when they are dropped."""
     global _free, _kept, _kept_bytes
     _free, _kept, _kept_bytes = {}, {}, 0
 
 
-_ONE_VARIABLE, _BASE = _counted()
+_ONE_VARIABLE, _BASE = _counted_references()

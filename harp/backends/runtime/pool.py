@@ -1,5 +1,5 @@
-"""What all programs of the process share: the pool of threads, scratch memory that is kept between calls, and how the
-arguments of a call are read.
+"""What all programs of the process share: the pool of threads, scratch memory that is kept between calls, and the
+reader of arguments.
 
 It is one library, made with harp's own compiler from `pool.c`, `memory.c`, `arguments.c` and `interrupt.c`. A program
 has variables that point to its functions; without it, they point to functions of the program's own, which use one
@@ -22,7 +22,7 @@ from harp.config import log, on_threads, settings
 from harp.errors import ToolchainError
 from harp.locks import forkable_lock
 
-# Variables of programs, and what they point to.
+# Variables of programs, and the functions that they point to.
 RUNTIME = {
     "harp_parallel": "harp_pool_run",
     "harp_take": "harp_memory_take",
@@ -31,9 +31,9 @@ RUNTIME = {
     host_calls.VARIABLE: "harp_interrupt_call",
 }
 
-# Scalar operations, about: what takes as long as waking a thread, some microseconds.
+# Scalar operations, about, that take as long as waking a thread, some microseconds.
 _LEAST_WORK = 65536
-# Between two questions whether Python was interrupted: a millisecond or some.
+# Scalar operations between two checks for interrupts: about a millisecond.
 _BLOCK_WORK = 1 << 20
 _NAMES = (
     *RUNTIME.values(), "harp_pool_set_threads", "harp_pool_set_mine", "harp_memory_kept", "harp_memory_release",
@@ -46,7 +46,7 @@ _loaded: list[Library | None] = []
 
 
 def runtime() -> Library | None:
-    """The library; None where it cannot be made."""
+    """The library; None if it cannot be made."""
     with _lock:
         if not _loaded:
             try:
@@ -63,7 +63,7 @@ def runtime() -> Library | None:
 
 
 def set_threads(count: int) -> None:
-    """Let the pool have so many threads, or one for each core that may be used; whoever makes it later asks again."""
+    """Set the number of threads of the pool; 0 is one for each usable core. A pool that is made later asks for it."""
     library = _loaded[0] if _loaded else None
     if library is not None:
         library.function("harp_pool_set_threads", "void(*)(int)")(count or usable_cores())
@@ -71,7 +71,7 @@ def set_threads(count: int) -> None:
 
 @contextmanager
 def threads_of_this_thread(count: int) -> Iterator[None]:
-    """Programs that this thread calls inside use so many threads."""
+    """Within it, programs that this thread calls use this number of threads."""
     library = runtime()
     if library is None:
         yield
@@ -91,13 +91,13 @@ def usable_cores() -> int:
 
 
 def _find() -> Library | None:
-    """What another process made of the same files, which need not be read for that."""
+    """The library that another process made of the same files, which need not be read for that."""
     record = recall_any(b"", _OPTIONS, kind="runtime")
     return find_and_load(record.library, _NAMES, keep=True) if record is not None else None
 
 
 def _make() -> Library:
-    """Raises ToolchainError."""
+    """The library, compiled. Raises ToolchainError."""
     amounts = f"#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#define HARP_POOL_BLOCK_WORK {_BLOCK_WORK}.0\n"
     pool = f'{amounts}#include "pool.c"\n'
     texts = (pool, *(f'#include "{name}.c"\n' for name in ("memory", "arguments", "interrupt")))

@@ -1,8 +1,8 @@
-"""How large a cache directory may grow, and what is removed from it: what was not used for the longest time.
+"""The size limit of a cache directory, and the removal of its least recently used entries.
 
-A file whose length says how much was written since the last look tells each process when the next one is due, so that
-few of them look at all entries. Many may do all of this at the same time, and each may be killed at any moment.
-An entry that is removed while it is loaded stays whole for those who have it open.
+The length of a file says how many bytes were written since the last look at all entries, so that each process knows
+when the next look is due, and few of them take one. Many processes may do all of this at once, and each may be killed
+at any moment. An entry that is removed while it is loaded stays whole for processes that have it open.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import NamedTuple
 
 from harp.config import log
 
-# Bytes of a directory, if nobody has said otherwise.
+# The limit of a directory in bytes, by default.
 USUAL = 10**9
-# A look is due when this part of what is allowed was written, and then leaves so much room.
+# A look is due when this part of the limit was written; afterwards as much is free.
 _PART = 8
 _BLOCK = 4096
-# Seconds in which an entry counts as used once, for each note of it is a write.
+# Seconds within which an entry is noted as used only once, since each note is a write.
 _HOUR = 3600.0
 _ENTRY = re.compile(r"([0-9a-f]{64}\.(so|o|cl)|[a-z]+-[0-9a-f]{64}\.json)")
 _TEMPORARY = re.compile(rf"\.({_ENTRY.pattern}|limit)\.[0-9a-f]{{8}}")
@@ -38,12 +38,12 @@ class Entry(NamedTuple):
 
 
 def on_disk(size: int) -> int:
-    """The bytes of the disk that a file of this size takes."""
+    """The bytes that a file of this size takes on the disk."""
     return -(-size // _BLOCK) * _BLOCK
 
 
 def temporary_name(name: str) -> str:
-    """For an entry that is not whole yet."""
+    """A name for an entry that is not completely written."""
     return f".{name}.{os.urandom(4).hex()}"
 
 
@@ -52,12 +52,12 @@ def touch(handle: int) -> None:
     if time.time() - os.fstat(handle).st_mtime > _HOUR:
         try:
             os.utime(handle)
-        except OSError as error:  # a directory that can only be read
+        except OSError as error:  # the directory is read-only
             log.debug("the use of a cache entry cannot be noted: %s", error)
 
 
 def count_hit(directory: int) -> None:
-    """Count a program that was found."""
+    """Count a program that was found in the cache."""
     try:
         _append(directory, _HITS, 1)
     except OSError as error:
@@ -65,7 +65,7 @@ def count_hit(directory: int) -> None:
 
 
 def hits(directory: int) -> int:
-    """How many programs were found."""
+    """The number of programs that were found in the cache."""
     return _length(directory, _HITS)
 
 
@@ -77,7 +77,7 @@ def _length(directory: int, name: str) -> int:
 
 
 def _append(directory: int, name: str, count: int) -> int:
-    """Make a file longer, and return how long it is. Raises OSError."""
+    """Make a file longer by `count` bytes; returns its length. Raises OSError."""
     handle = os.open(name, _COUNTING, 0o600, dir_fd=directory)
     try:
         os.write(handle, bytes(count))
@@ -87,7 +87,7 @@ def _append(directory: int, name: str, count: int) -> int:
 
 
 def limit(directory: int) -> int:
-    """How many bytes the directory may have."""
+    """The limit of the directory in bytes."""
     try:
         handle = os.open(_LIMIT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     except OSError:
@@ -102,7 +102,7 @@ def limit(directory: int) -> int:
 
 
 def set_limit(directory: int, size: int) -> None:
-    """Allow so many bytes, in all processes. Raises OSError."""
+    """Set the limit for all processes. Raises OSError."""
     temporary = temporary_name(_LIMIT)
     handle = os.open(temporary, _COUNTING, 0o600, dir_fd=directory)
     try:
@@ -113,7 +113,7 @@ def set_limit(directory: int, size: int) -> None:
 
 
 def grown(directory: int, size: int) -> None:
-    """Note that so many bytes were written; removes old entries when enough was."""
+    """Note that this many bytes were written; removes old entries when enough were."""
     try:
         most = limit(directory)
         if _append(directory, _WRITTEN, -(-size // _BLOCK)) * _BLOCK > most // _PART:
@@ -123,16 +123,16 @@ def grown(directory: int, size: int) -> None:
 
 
 def shrink(directory: int, most: int) -> None:
-    """Remove what was not used for the longest time until so many bytes are left. Raises OSError."""
+    """Remove the least recently used entries until at most `most` bytes are left. Raises OSError."""
     handle = os.open(_WRITTEN, _COUNTING, 0o600, dir_fd=directory)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given back by the system if the process dies
         except OSError:
             return  # another process does it
-        found = entries(directory)
-        total = sum(entry.size for entry in found)
-        for entry in sorted(found):
+        all_entries = entries(directory)
+        total = sum(entry.size for entry in all_entries)
+        for entry in sorted(all_entries):
             if total <= most:
                 break
             _unlink(directory, entry.name)
@@ -146,21 +146,21 @@ def shrink(directory: int, most: int) -> None:
 
 
 def clear(directory: int) -> int:
-    """Remove all entries and counts; returns how many entries there were."""
-    found = entries(directory)
-    for name in (*(entry.name for entry in found), _HITS, _WRITTEN):
+    """Remove all entries and counts; returns the number of entries."""
+    all_entries = entries(directory)
+    for name in (*(entry.name for entry in all_entries), _HITS, _WRITTEN):
         _unlink(directory, name)
-    return len(found)
+    return len(all_entries)
 
 
 def is_entry(name: str) -> bool:
-    """Whether an entry may have this name."""
+    """Whether a file of this name may be an entry."""
     return _ENTRY.fullmatch(name) is not None
 
 
 def entries(directory: int) -> list[Entry]:
-    """All entries, in no order. Other files are nobody's business here. Raises OSError."""
-    found = []
+    """All entries, in no order; other files are ignored. Raises OSError."""
+    listed = []
     for name in os.listdir(directory):
         if is_entry(name):
             try:
@@ -168,12 +168,12 @@ def entries(directory: int) -> list[Entry]:
             except OSError:  # removed in the meantime
                 continue
             if not stat.S_ISDIR(status.st_mode):
-                found.append(Entry(status.st_mtime, on_disk(status.st_size), name))
-    return found
+                listed.append(Entry(status.st_mtime, on_disk(status.st_size), name))
+    return listed
 
 
 def _remove_old(directory: int, name: str) -> None:
-    """What a process that was killed has not finished writing."""
+    """Remove an incomplete file of a process that was killed."""
     try:
         if time.time() - os.stat(name, dir_fd=directory, follow_symlinks=False).st_mtime > _HOUR:
             _unlink(directory, name)

@@ -1,4 +1,4 @@
-"""From source to a library file: out of the cache, or by the compiler, which takes several units at the same time."""
+"""From source to a library file: from the cache, or by the compiler, which compiles several units at once."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from harp.errors import ToolchainError
 from harp.progress import announced
 
 _SECONDS = 300.0
-# Bytes that a compiler may need for its files.
+# The space on the disk, in bytes, that a compiler may need.
 _ROOM = 1 << 18
-# How flags begin that only gcc knows.
+# The beginnings of flags that only gcc knows.
 _OF_GCC = ("--param", "-fno-ivopts", "-fno-tree-")
-# Where the files lie that a unit includes, beside it.
+# The folder, beside a unit, with the files that it includes.
 _LIBRARY = "library"
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
 class BuiltLibrary(NamedTuple):
-    """A library, open, and the key under which the cache keeps it."""
+    """An open library, and its key in the cache."""
 
     stored: Stored
     key: str
 
 
 def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchain) -> str:
-    """Covers everything that the library depends on."""
+    """The key covers everything that the library depends on."""
     units = tuple(units)
     texts = [word for unit in units for word in (unit.text, *unit.flags)]
     texts += included(*(unit.text for unit in units)).values()
@@ -51,7 +51,7 @@ def cache_key(units: Iterable[Unit], flags: tuple[str, ...], toolchain: Toolchai
 
 
 def build(source: Source, options: CompileOptions, *, again: bool = False) -> BuiltLibrary:
-    """The library for a source. With `again` the cache is not asked: what it holds could not be loaded.
+    """The library of a source. With `again` the cache is not asked: the cached library could not be loaded.
 
     Raises ToolchainError if there is no compiler, or it fails.
     """
@@ -60,10 +60,10 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
         raise ToolchainError(f"there is no C compiler; {_ADVICE}")
     flags = (*base_flags(toolchain), *options.flags())
     key = cache_key(source.units, flags, toolchain)
-    found = None if again else cache.get_library(key)
-    if found is not None:
+    stored = None if again else cache.get_library(key)
+    if stored is not None:
         _count(source, "cache_hits")
-        return BuiltLibrary(found, key)
+        return BuiltLibrary(stored, key)
     _count(source, "cache_misses")
     try:
         library = _compile(source, flags, toolchain)
@@ -79,7 +79,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
 
 
 def _count(source: Source, name: str) -> None:
-    """Counters are about programs, not about what these share."""
+    """Count compilations of programs, not of what they share."""
     if not all(unit.is_library for unit in source.units):
         counters.add(name)
 
@@ -102,7 +102,7 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
 
 
 def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, directory: Path) -> bytes:
-    """The library of one unit in one run; several are compiled each on its own, at the same time, and linked."""
+    """Compile one unit to the library in one run; several are compiled separately, at the same time, and linked."""
     write(included(*(unit.text for unit in source.units)), directory / _LIBRARY)
     result = directory / "program.so"
     if len(source.units) == 1:
@@ -126,7 +126,7 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
 
 
 def _objects(source: Source, flags: tuple[str, ...], toolchain: Toolchain, results: Iterable[Path]) -> Iterator[Job]:
-    """What makes the object file of each unit; those of shared units are kept."""
+    """The jobs that compile the object file of each unit; those of shared units are cached."""
     for unit, result in zip(source.units, results, strict=True):
         key = cache_key((unit,), flags, toolchain)
         kept = cache.get(key, ".o") if unit.shared else None
@@ -136,8 +136,8 @@ def _objects(source: Source, flags: tuple[str, ...], toolchain: Toolchain, resul
             result.write_bytes(kept)
             continue
         code = _written(unit, result.with_suffix(".c"))
-        given = (*_all_flags(unit, flags, toolchain), f"-I{result.parent / _LIBRARY}")
-        command = (*toolchain.command, *given, "-c", "-o", str(result), str(code))
+        all_flags = (*_all_flags(unit, flags, toolchain), f"-I{result.parent / _LIBRARY}")
+        command = (*toolchain.command, *all_flags, "-c", "-o", str(result), str(code))
         yield Job(command, partial(_keep, unit, key, command, result))
 
 
@@ -149,9 +149,9 @@ def _keep(unit: Unit, key: str, command: tuple[str, ...], result: Path, done: Do
 
 
 def _all_flags(unit: Unit, flags: tuple[str, ...], toolchain: Toolchain) -> tuple[str, ...]:
-    """Those of a unit too, without gcc's own where they mean nothing. What the user says comes later, and wins."""
-    own = (f for f in unit.flags if toolchain.family is Family.GCC or not f.startswith(_OF_GCC))
-    return (*(() if unit.is_library else program_flags(toolchain)), *flags, *own)
+    """All flags of a unit, without gcc's own for other compilers. The user's flags come later, and win."""
+    of_unit = (f for f in unit.flags if toolchain.family is Family.GCC or not f.startswith(_OF_GCC))
+    return (*(() if unit.is_library else program_flags(toolchain)), *flags, *of_unit)
 
 
 def _written(unit: Unit, path: Path) -> Path:
@@ -160,18 +160,18 @@ def _written(unit: Unit, path: Path) -> Path:
 
 
 def _require(command: tuple[str, ...], result: Path, done: Done) -> None:
-    """Raises ToolchainError if a run of the compiler has not made its file."""
+    """Raise ToolchainError if a run of the compiler has not made its file."""
     if done.returncode or not result.is_file():
         raise ToolchainError(_failure(command, done.returncode, done.stderr, result.parent))
 
 
 def _failure(command: tuple[str, ...], code: int, messages: str, directory: Path) -> str:
-    """Why a run of the compiler failed. Its messages are in the directory, too, and are cut where the disk is full."""
+    """Why a run of the compiler failed. Its messages are in the directory, too, and are cut if the disk is full."""
     disk = os.statvfs(directory)
-    left = disk.f_bavail * disk.f_frsize
-    if left < _ROOM:
+    free = disk.f_bavail * disk.f_frsize
+    if free < _ROOM:
         messages += (
-            f"\nthe disk of {directory} has only {left:,} bytes left: make room, or set TMPDIR to another directory"
+            f"\nthe disk of {directory} has only {free:,} bytes left: make room, or set TMPDIR to another directory"
         )
     head = "\n".join(messages.strip().splitlines()[:20]) or "it printed nothing"
     event = f"failed with exit status {code}" if code else "made no library"

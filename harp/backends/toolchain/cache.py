@@ -1,10 +1,10 @@
-"""The disk cache: one file an entry, written whole and renamed into place; no lock, no index, no pickle.
+"""The disk cache: one file per entry, written whole and renamed into place; no lock, no index, no pickle.
 
-An entry ends with the SHA-256 of its name and of what stands before it. Loaders ignore what follows a library; an entry
-that is damaged, cut short, or stands in the place of another one is noticed before it is loaded. Only a directory and
-files that nobody else can replace or write to are used (`trust.py`). Where a place cannot be used the next one
-is tried: `$HARP_CACHE_DIR`, `$XDG_CACHE_HOME/harp`, `~/.cache/harp`, a private temporary directory. Where none can, a
-library stays in memory.
+An entry ends with the SHA-256 of its name and content; loaders ignore bytes behind a library. So an entry that is
+damaged, truncated, or under the name of another is noticed before it is loaded. Only directories and files that no
+other user can replace or write to are used (`trust.py`). If a directory cannot be used, the next one is tried:
+`$HARP_CACHE_DIR`, `$XDG_CACHE_HOME/harp`, `~/.cache/harp`, a private temporary directory. If none can, a library stays
+in memory.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _warned_of: set[Path] = set()
 
 
 def places() -> Iterator[Path]:
-    """Where entries may be, in order of preference. The private directory comes last and is made when asked for."""
-    yield from _shared()
+    """The directories of entries, in order of preference. The private one is last, and made when it is reached."""
+    yield from _shared_places()
     private = _private_directory()
     if private is not None:
         yield private
 
 
-def _shared() -> Iterator[Path]:
-    """Where other processes find entries too."""
+def _shared_places() -> Iterator[Path]:
+    """The directories that other processes use, too."""
     chosen, base = os.environ.get("HARP_CACHE_DIR"), os.environ.get("XDG_CACHE_HOME", "")
     if chosen:
         try:
             yield Path(os.path.abspath(os.path.expanduser(chosen)))
-        except OSError as error:  # it is relative to a directory that was deleted
+        except OSError as error:  # the path is relative to a directory that was deleted
             log.debug("HARP_CACHE_DIR=%s: %s", chosen, error)
     elif os.path.isabs(base):
         yield Path(base) / "harp"
@@ -65,10 +65,10 @@ def _private_directory() -> Path | None:
 
 
 def prepare(directory: Path) -> str | None:
-    """Make a cache directory; returns why it cannot be used, or None."""
+    """Make a cache directory; returns the reason why it cannot be used, or None."""
     try:
         missing = [path for path in (directory, *directory.parents) if not path.exists()]
-        for path in (*missing[:0:-1], directory):  # all of them for the user alone, whatever the umask says
+        for path in (*missing[:0:-1], directory):  # all of them for the user alone, whatever the umask
             path.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         return error.strerror or str(error)
@@ -77,45 +77,45 @@ def prepare(directory: Path) -> str | None:
 
 
 def directory() -> Path | None:
-    """The directory in use that other processes use too; None where there is none."""
-    return next((place for place in _shared() if trust.directory_refusal(place) is None), None)
+    """The directory in use that other processes use, too; None if there is none."""
+    return next((place for place in _shared_places() if trust.directory_refusal(place) is None), None)
 
 
 def get(key: str, suffix: str) -> bytes | None:
-    """The content of the undamaged entry with this key, if there is one."""
-    found = _find(key, suffix)
-    if found is None:
+    """The content of the undamaged entry with this key, or None."""
+    entry = _find(key, suffix)
+    if entry is None:
         return None
-    os.close(found[0])
-    return found[2]
+    os.close(entry[0])
+    return entry[2]
 
 
 def get_library(key: str) -> Stored | None:
-    """The undamaged library with this key, if there is one, open."""
-    found = _find(key, LIBRARY)
-    return None if found is None else Stored(found[0], found[1])
+    """The undamaged library with this key, open, or None."""
+    entry = _find(key, LIBRARY)
+    return None if entry is None else Stored(entry[0], entry[1])
 
 
 def keys(kind: str) -> list[str]:
-    """The keys of the records of a kind, the one that was used last first. They need not be undamaged."""
-    found: list[bound.Entry] = []
-    for place in (*_shared(), *_private):
+    """The keys of all records of a kind, the most recently used first. Some may be damaged."""
+    records: list[bound.Entry] = []
+    for place in (*_shared_places(), *_private):
         try:
             opened = trust.open_directory(place)
         except (OSError, trust.Refused):
             continue
         try:
-            found += [e for e in bound.entries(opened) if e.name.startswith(f"{kind}-") and e.name.endswith(".json")]
+            records += [e for e in bound.entries(opened) if e.name.startswith(f"{kind}-") and e.name.endswith(".json")]
         except OSError as error:
             log.debug("cache directory %s: %s", place, error)
         finally:
             os.close(opened)
-    return [entry.name.removesuffix(".json") for entry in sorted(found, reverse=True)]
+    return [entry.name.removesuffix(".json") for entry in sorted(records, reverse=True)]
 
 
 def count_hit() -> None:
-    """Count a program that was found."""
-    for place in _shared():
+    """Count a program that was found in the cache."""
+    for place in _shared_places():
         try:
             opened = trust.open_directory(place)
         except (OSError, trust.Refused):
@@ -128,9 +128,9 @@ def count_hit() -> None:
 
 
 def _find(key: str, suffix: str) -> tuple[int, Path, bytes] | None:
-    """An undamaged entry: open, its path, and its content."""
+    """An undamaged entry: its open file, its path, and its content."""
     name = f"{key}{suffix}"
-    for place in (*_shared(), *_private):
+    for place in (*_shared_places(), *_private):
         try:
             opened = trust.open_directory(place)
         except (OSError, trust.Refused):
@@ -144,7 +144,7 @@ def _find(key: str, suffix: str) -> tuple[int, Path, bytes] | None:
             continue
         finally:
             os.close(opened)
-        content = _whole(handle, name)
+        content = _undamaged(handle, name)
         if content is not None:
             bound.touch(handle)
             return handle, place / name, content
@@ -153,8 +153,8 @@ def _find(key: str, suffix: str) -> tuple[int, Path, bytes] | None:
     return None
 
 
-def _whole(handle: int, name: str) -> bytes | None:
-    """What an entry of this name holds, if it is undamaged."""
+def _undamaged(handle: int, name: str) -> bytes | None:
+    """The content of an entry of this name, or None if it is damaged."""
     try:
         with os.fdopen(handle, "rb", closefd=False) as file:
             data = file.read()
@@ -167,14 +167,14 @@ def _whole(handle: int, name: str) -> bytes | None:
 
 def digest(name: str, content: bytes) -> bytes:
     """The digest of an entry, which covers its name."""
-    found = hashlib.sha256(os.fsencode(name) + b"\0")
-    found.update(content)
-    return found.digest()
+    hashed = hashlib.sha256(os.fsencode(name) + b"\0")
+    hashed.update(content)
+    return hashed.digest()
 
 
 def forget(key: str, suffix: str) -> None:
     """Remove an entry."""
-    for place in (*_shared(), *_private):
+    for place in (*_shared_places(), *_private):
         try:
             opened = trust.open_directory(place)
         except (OSError, trust.Refused):
@@ -190,7 +190,7 @@ def forget(key: str, suffix: str) -> None:
 
 
 def put(key: str, suffix: str, content: bytes) -> Path | None:
-    """Store an entry in the first place that takes it; None where none does."""
+    """Store an entry in the first directory that takes it; None if none does."""
     for place in places():
         reason = prepare(place)
         if reason is None:
@@ -205,7 +205,7 @@ def put(key: str, suffix: str, content: bytes) -> Path | None:
 
 
 def _refused(place: Path, reason: str) -> None:
-    """Say why a directory is not used, once as a warning."""
+    """Report why a directory is not used, once as a warning."""
     if place not in (*_private, *_warned_of):
         _warned_of.add(place)
         text = "%s: %s %s; so programs are compiled again in each process; see `python -m harp doctor`"
@@ -225,12 +225,12 @@ def _store(place: Path, name: str, content: bytes) -> Path:
 
 
 def _write(opened: int, name: str, content: bytes) -> None:
-    """Write an entry whole, and give it its name."""
+    """Write a complete entry to a temporary file, and rename it."""
     temporary = bound.temporary_name(name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(temporary, flags, 0o700, dir_fd=opened), "wb") as file:
-            os.fchmod(file.fileno(), 0o700)  # whatever the umask says
+            os.fchmod(file.fileno(), 0o700)  # whatever the umask
             file.write(content)
             file.write(digest(name, content))
         _rename(opened, temporary, name)
@@ -245,7 +245,7 @@ def _write(opened: int, name: str, content: bytes) -> None:
 def _rename(opened: int, temporary: str, name: str) -> None:
     try:
         os.replace(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
-    except IsADirectoryError:  # nothing of ours: it would be in the way for good
+    except IsADirectoryError:  # not an entry: it would stay in the way
         aside = bound.temporary_name(name)
         os.rename(name, aside, src_dir_fd=opened, dst_dir_fd=opened)
         os.replace(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)

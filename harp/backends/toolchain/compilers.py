@@ -1,4 +1,4 @@
-"""A C compiler as data, and what the cache remembers of compilers: later processes start none to find out."""
+"""C compilers as data, and what the cache remembers of them, so that later processes need not start one to find out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Family(enum.Enum):
 
 
 class Toolchain(NamedTuple):
-    """A compiler that works: how to start it, what it is, and the instruction set as explicit flags."""
+    """A compiler that works: its command, family and version, and the instruction set as explicit flags."""
 
     command: tuple[str, ...]
     family: Family
@@ -37,23 +37,23 @@ class Toolchain(NamedTuple):
 
     @property
     def l1(self) -> int:
-        """Bytes of the L1 cache."""
+        """The size of the L1 cache in bytes."""
         return self._cache("l1-cache-size", 32) << 10
 
     @property
     def line(self) -> int:
-        """Bytes of a line of it."""
+        """The size of a cache line in bytes."""
         return self._cache("l1-cache-line-size", 64)
 
     def _cache(self, name: str, usual: int) -> int:
-        """What the compiler says of this machine, which some compilers do not."""
+        """A property of the cache as the compiler reports it, which some compilers do not."""
         start = f"--param={name}="
-        found = [flag.removeprefix(start) for flag in self.isa if flag.startswith(start)]
-        return int(found[0]) if found and found[0].isdecimal() and int(found[0]) > 0 else usual
+        values = [flag.removeprefix(start) for flag in self.isa if flag.startswith(start)]
+        return int(values[0]) if values and values[0].isdecimal() and int(values[0]) > 0 else usual
 
 
 class Known(NamedTuple):
-    """A compiler, the system that it compiles for, and the abilities of the processor that its programs may need."""
+    """A compiler, its target system, and the CPU features that its programs may need."""
 
     toolchain: Toolchain
     system: str
@@ -61,14 +61,14 @@ class Known(NamedTuple):
 
     @property
     def lacks(self) -> list[str]:
-        """Why its programs do not run here; empty if they do."""
+        """The reasons why its programs do not run here; empty if they do."""
         if self.system != machine.system():
             return [self.system]
         return machine.missing(self.features) if self.features else ["what the system does not say of its processor"]
 
 
 def key_of(command: tuple[str, ...]) -> str:
-    """Changes with the compiler's files (also those behind a launcher such as ccache) and the processor."""
+    """A key that changes with the compiler's files, also behind a launcher such as ccache, and with the CPU."""
     facts = [*command, machine.system(), machine.facts()]
     for word in command:
         module = importlib.util.find_spec(word) if word == "ziglang" else None
@@ -80,20 +80,20 @@ def key_of(command: tuple[str, ...]) -> str:
 
 
 def remember(toolchain: Toolchain) -> None:
-    """For later processes, here and on other machines."""
+    """Remember a compiler for later processes, here and on other machines."""
     fields = [*toolchain._replace(family=toolchain.family.value), machine.system(), machine.features()]  # type: ignore[arg-type]
     cache.put(key_of(toolchain.command), _SUFFIX, json.dumps(fields).encode())
 
 
 def forget(command: tuple[str, ...]) -> None:
-    """It turned out to be something else."""
+    """Forget a compiler that turned out to be different."""
     cache.forget(key_of(command), _SUFFIX)
 
 
 def recall(command: tuple[str, ...]) -> Toolchain | None:
-    """What an earlier process found out about this compiler."""
+    """The properties of this compiler that an earlier process found."""
     try:
-        known = _read(key_of(command))
+        known = _entry(key_of(command))
     except OSError as error:
         log.debug("%s cannot be looked at: %s", command, error)
         return None
@@ -101,18 +101,18 @@ def recall(command: tuple[str, ...]) -> Toolchain | None:
 
 
 def usable_elsewhere() -> list[Toolchain]:
-    """The compilers of other machines, or of this one once, whose programs run here; the one used last comes first."""
-    found = [known for key in cache.keys(_KIND) if (known := _read(key)) is not None]
-    return [known.toolchain for known in found if not known.lacks]
+    """The compilers of other machines, or once of this one, whose programs run here; the last used first."""
+    all_known = [known for key in cache.keys(_KIND) if (known := _entry(key)) is not None]
+    return [known.toolchain for known in all_known if not known.lacks]
 
 
-def _read(key: str) -> Known | None:
+def _entry(key: str) -> Known | None:
     content = cache.get(key, _SUFFIX)
     return None if content is None else parsed(content)
 
 
 def parsed(content: bytes) -> Known | None:
-    """What an entry says of a compiler; None for anything else."""
+    """The compiler that an entry describes; None for any other content."""
     try:
         return _checked(json.loads(content))
     except (ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Temporary directories, and what processes that were killed have left of theirs."""
+"""Temporary directories, and the removal of those that killed processes have left."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from weakref import ref
 
 from harp.config import log
 
-# How the names of directories for compilers, and of caches of one process, begin.
+# The prefixes of directories for compilers, and of private caches.
 _SCRATCH, _PRIVATE = "harp-build-", "harp-private-"
-_DAY = 86400.0  # no compiler may take longer
+_DAY = 86400.0  # no compiler runs longer
 _looked_in: set[str] = set()
 
 
 class _Use:
-    """Lives as long as a directory is needed."""
+    """Lives as long as its directory is needed."""
 
 
-# An interrupt may come at any moment, also while a directory is removed: what nobody needs is removed later.
+# An interrupt may come at any moment, also while a directory is removed: unused directories are removed later.
 _used: dict[str, ref[_Use]] = {}
-os.register_at_fork(after_in_child=_used.clear)  # they are the parent's
+os.register_at_fork(after_in_child=_used.clear)  # they belong to the parent
 
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """A directory for a run of the compiler. Removes those that were left behind, by other processes once.
+    """A directory for a run of the compiler. Also removes those that other processes have left, once per process.
 
     Raises OSError.
     """
@@ -47,7 +47,7 @@ def scratch() -> Iterator[Path]:
 
 
 def private() -> Path:
-    """A directory for the time of this process. Raises OSError."""
+    """A directory for the lifetime of this process. Raises OSError."""
     path = _fresh(f"{_PRIVATE}{os.getpid()}-")
     atexit.register(_remove, path, os.getpid())
     os.mkdir(path, 0o700)
@@ -55,12 +55,12 @@ def private() -> Path:
 
 
 def _fresh(prefix: str) -> str:
-    """The path of a directory that nobody else makes."""
+    """A new path of a directory that no other process makes."""
     return os.path.join(tempfile.gettempdir(), prefix + os.urandom(8).hex())
 
 
 def _remove(directory: str, owner: int) -> None:
-    if os.getpid() == owner:  # not in a forked child, whose parent still uses it
+    if os.getpid() == owner:  # not in a forked child: the parent still uses it
         _remove_tree(directory)
 
 
@@ -91,8 +91,8 @@ def _remove_old(directory: str) -> None:
 
 
 def _remove_tree(directory: str) -> None:
-    """Remove as much as can be: a compiler that was killed may still write a file there, and an error would replace the
-    interrupt. `shutil.rmtree` closes a descriptor twice where one comes, and that may be somebody else's by then."""
+    """Remove as much as possible: a killed compiler may still write files, and an error would replace the interrupt.
+    After an interrupt `shutil.rmtree` may close a descriptor twice, which may belong to another file by then."""
     for folder, folders, files in os.walk(directory, topdown=False):
         for name in files + folders:
             path = os.path.join(folder, name)
@@ -106,13 +106,13 @@ def _remove_tree(directory: str) -> None:
 
 
 def _is_left(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a directory of this user that no process can need any more."""
+    """Whether it is a directory of this user that no process can still need."""
     if not entry.name.startswith((_SCRATCH, _PRIVATE)):
         return False
     try:
         status = entry.stat(follow_symlinks=False)
         mine = entry.is_dir(follow_symlinks=False) and status.st_uid == os.geteuid()
-    except OSError:  # it has gone
+    except OSError:  # it was removed
         return False
     if not mine or time.time() - status.st_mtime < _DAY:
         return False
@@ -125,6 +125,6 @@ def _lives(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # it is another user's; it is no number of a process
+    except (OSError, OverflowError):  # another user's process; or not a process number
         return True
     return True

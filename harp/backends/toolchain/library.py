@@ -1,7 +1,7 @@
-"""The C files that come with harp, in `c/library`: their texts, and which of them a piece of C includes.
+"""The C files that come with harp, in `c/library`: their texts, and the files that a piece of C includes.
 
 They are read through the loader of this package, so harp may be in an archive. In a wheel all of them are one file,
-each behind a form feed and a line with its name. Who finds its programs in the cache reads none of them.
+each behind a form feed and a line with its name. A process that finds its programs in the cache reads none of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def text(name: str, backend: str = "c") -> str:
     Raises OSError if there is none.
     """
     try:
-        return _read(backend, "library", *name.split("/"))
+        return _file_text(backend, "library", *name.split("/"))
     except OSError:
         bundle = _bundle()
         if f"{backend}/library/{name}" not in bundle:
@@ -36,35 +36,35 @@ def text(name: str, backend: str = "c") -> str:
         return bundle[f"{backend}/library/{name}"]
 
 
-def _read(*path: str) -> str:
+def _file_text(*path: str) -> str:
     loader = cast(_Loader, __spec__.loader)  # importlib.resources takes longer to import than to find a program
     return loader.get_data(os.path.join(_BACKENDS, *path)).decode()
 
 
 @cache
 def _bundle() -> Mapping[str, str]:
-    """All files by their paths, where they are one."""
+    """All files by path, if they are bundled in one file."""
     try:
-        parts = _read("library.txt").split("\f")
+        parts = _file_text("library.txt").split("\f")
     except OSError:
         return {}
     return {name: content for name, _, content in (part.partition("\n") for part in parts)}
 
 
 def included(*codes: str) -> Mapping[str, str]:
-    """The files that pieces of C include, and those that these include, with their texts."""
-    found: dict[str, str] = {}
-    wanted = [name for code in codes for name in _INCLUDE.findall(code)]
-    while wanted:
-        name = wanted.pop()
-        if name not in found:
-            found[name] = text(name)
-            wanted += _INCLUDE.findall(found[name])
-    return dict(sorted(found.items()))
+    """The files that pieces of C include, directly and indirectly, with their texts."""
+    texts: dict[str, str] = {}
+    pending = [name for code in codes for name in _INCLUDE.findall(code)]
+    while pending:
+        name = pending.pop()
+        if name not in texts:
+            texts[name] = text(name)
+            pending += _INCLUDE.findall(texts[name])
+    return dict(sorted(texts.items()))
 
 
 def write(files: Mapping[str, str], directory: Path) -> None:
-    """Put files where a compiler finds them."""
+    """Write files where a compiler finds them."""
     for name, content in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)

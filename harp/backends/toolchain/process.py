@@ -1,8 +1,8 @@
-"""Runs of a compiler, several at the same time. A run that is stopped leaves no process behind: drivers such as gcc
-start others.
+"""Runs of a compiler, several at the same time. When a run is stopped, the processes that its driver (such as gcc)
+started are stopped, too.
 
-No thread waits for them: near a limit of memory, or where an interrupt comes, `Thread.start` may never return, or leave
-a thread that nobody ends.
+No thread waits for them: near a limit of memory, or after an interrupt, `Thread.start` may never return, or leave a
+thread that nobody ends.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from typing import NamedTuple
 
 from harp.progress import tick
 
-# Seconds from one look at the processes to the next: a part of the time since the first one started, within limits.
+# Seconds between two looks at the processes: a part of the time since the first one started, within limits.
 _PART, _SHORTEST, _LONGEST = 1 / 64, 0.0005, 0.005
-# So many interrupts may come while processes are stopped.
+# The most interrupts that are survived while processes are stopped.
 _TRIES = 100
-# Python ignores these signals; programs do not expect it.
+# Python ignores these signals, but programs do not expect that.
 _DEFAULT_SIGNALS = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ") if hasattr(signal, name)]
 _numbers = itertools.count()
 
 
 class Done(NamedTuple):
-    """What became of a run."""
+    """The result of a run."""
 
     returncode: int
     stdout: str
@@ -45,7 +45,7 @@ class TimedOut(Exception):
 
 
 class Job(NamedTuple):
-    """A command to run, and what to do when it has ended."""
+    """A command to run, and a function to call with its result."""
 
     command: tuple[str, ...]
     ended: Callable[[Done], None]
@@ -54,7 +54,7 @@ class Job(NamedTuple):
 class _Started(NamedTuple):
     job: Job
     since: float
-    printed: Path  # without the suffix
+    printed: Path  # the path of its output, without the suffix
 
 
 def run(command: tuple[str, ...], seconds: float, directory: Path) -> Done:
@@ -68,9 +68,9 @@ def run(command: tuple[str, ...], seconds: float, directory: Path) -> Done:
 
 
 def run_all(jobs: Iterable[Job], seconds: float, directory: Path) -> None:
-    """Run as many at the same time as there are cores; jobs are asked for when there is room for one more.
+    """Run as many jobs at the same time as there are cores; a job is taken from `jobs` when one can start.
 
-    What `ended` raises, or the user's interrupt, stops all of them. Raises OSError and TimedOut, too.
+    An error in `ended`, or the user's interrupt, stops all of them. Also raises OSError and TimedOut.
     """
     group = _Group(directory)
     waiting, began = iter(jobs), time.monotonic()
@@ -91,17 +91,17 @@ def run_all(jobs: Iterable[Job], seconds: float, directory: Path) -> None:
 
 
 class _Group:
-    """Processes that this one has started.
+    """The processes that this one has started.
 
-    A signal may raise an exception after any call. So a number of a process is put into a list by the same call of C
-    that starts it, and what has become of the process by the one that asks for it.
+    A signal may raise an exception after any call. So the C function that starts a process also puts its number into a
+    list, and the one that waits for a process also stores its status.
     """
 
     def __init__(self, directory: Path) -> None:
         self.running: dict[int, _Started] = {}
         self._directory = directory
         self._pids: list[int] = []
-        self._ends: list[tuple[int, int]] = []  # of a process, and its status
+        self._ends: list[tuple[int, int]] = []  # process numbers and exit statuses
 
     def start(self, job: Job) -> None:
         started = _Started(job, time.monotonic(), self._directory / f"printed{next(_numbers)}")
@@ -119,7 +119,7 @@ class _Group:
             file_actions=files,
             setsigdef=_DEFAULT_SIGNALS,
         )
-        # A group of its own, so that it can be stopped with all that it starts; groups get equal shares of the cores.
+        # A process group, so that it can be stopped with all its children; groups get equal shares of the cores.
         try:
             self._pids.extend(itertools.starmap(partial(spawn, setsid=True), ((),)))
         except NotImplementedError:  # Python was built for an old system
@@ -142,7 +142,7 @@ class _Group:
     def _has_ended(self, pid: int, flags: int) -> bool:
         try:
             self._ends.extend(map(os.waitpid, (pid,), (flags,)))
-        except ChildProcessError:  # somebody else has asked for it, or signals of children are ignored
+        except ChildProcessError:  # its status was read by other code, or signals of children are ignored
             self._ends.append((pid, 0))
         if self._ends[-1][0] == pid:
             return True
@@ -150,7 +150,7 @@ class _Group:
         return False
 
     def stop(self) -> None:
-        """Kill those that have not ended. An interrupt that comes meanwhile is raised when that is done."""
+        """Kill the processes that are still running. An interrupt that comes meanwhile is raised afterwards."""
         late: BaseException | None = None
         for _ in range(_TRIES):
             try:
@@ -163,19 +163,19 @@ class _Group:
 
     def _kill(self) -> None:
         ended = {pid for pid, _ in self._ends}
-        left = [pid for pid in self._pids if pid not in ended]
-        for pid in left:
+        running = [pid for pid in self._pids if pid not in ended]
+        for pid in running:
             with contextlib.suppress(ProcessLookupError, PermissionError):  # it is ending
                 os.killpg(pid, signal.SIGKILL)
-        for pid in left:
+        for pid in running:
             self._has_ended(pid, 0)
 
 
 def _inheritable() -> list[int]:
-    """The descriptors that other programs of this process are given, which a compiler must not keep open."""
-    found = []
+    """The inheritable descriptors of this process, which a compiler must not keep open."""
+    descriptors = []
     for name in os.listdir("/proc/self/fd") if os.path.isdir("/proc/self/fd") else ():
-        with contextlib.suppress(OSError):  # that of the list itself, which is closed
+        with contextlib.suppress(OSError):  # the descriptor of the list itself is closed by now
             if int(name) > 2 and os.get_inheritable(int(name)):
-                found.append(int(name))
-    return found
+                descriptors.append(int(name))
+    return descriptors

@@ -1,7 +1,7 @@
-"""What the cache remembers of programs: which library a graph became, so that no later process has to lower it again.
+"""Records in the cache that say which library a graph became, so that no later process has to lower the graph again.
 
 A record is an entry of the cache like a library. Its key covers the graph, harp's own files, the compiler and its
-flags: all that the library depends on. A record that is missing, damaged, or about something else is no record.
+flags: all that the library depends on. A record that is missing, damaged, or for another key is ignored.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from harp.backends.toolchain.toolchain import base_flags, find_toolchain, progra
 from harp.config import log
 
 _SUFFIX = ".json"
-_known: dict[str, str] = {}  # of harp's files
+_known: dict[str, str] = {}  # digests of harp's files
 
 Pairs = tuple[tuple[int, int], ...]
 
 
 class Record(NamedTuple):
-    """The key of a library, how many arrays and sizes its program takes, and whether it uses scratch memory.
+    """The key of a library, the numbers of arrays and sizes that its program takes, and whether it uses scratch memory.
 
     `donated` are pairs of an input and the output that lives in its memory.
     """
@@ -42,7 +42,7 @@ class Record(NamedTuple):
 
 
 def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program") -> str | None:
-    """The key for the digest of a graph and its donated inputs; None where nothing can be remembered of it."""
+    """The key of a graph, by its digest and donated inputs; None if records cannot be kept."""
     toolchain, harp = find_toolchain(), harp_digest()
     return None if toolchain is None or harp is None else _key(toolchain, harp, graph, options, donated, kind)
 
@@ -50,7 +50,7 @@ def record_key(graph: bytes, options: CompileOptions, donated: Sequence[int] = (
 def recall_any(
     graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program"
 ) -> Record | None:
-    """What an earlier process remembered of a graph, of this compiler or, where there is none, of another machine's."""
+    """The record of a graph, for this compiler or, if there is none, for a compiler of another machine."""
     harp = harp_digest()
     for toolchain in usable_toolchains() if harp is not None else ():
         record = recall(_key(toolchain, harp or "", graph, options, donated, kind))
@@ -69,14 +69,14 @@ def _key(
 
 
 def software() -> tuple[str, str]:
-    """Python and NumPy, which compute with numbers that are folded."""
+    """The versions of Python and NumPy, which fold constants."""
     return f"{sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))}", f"numpy {np.__version__}"
 
 
 def harp_digest() -> str | None:
-    """The digest of harp's own files, the same on all machines; None where they cannot be told.
+    """The digest of harp's own files, equal on all machines; None if they cannot be read.
 
-    The cache remembers it for files with these inodes and times of change: to look takes less time than to read them.
+    The cache remembers it by the files' inodes and times of change: comparing these is faster than reading the files.
     """
     loaded = sources.LOADED
     if not loaded:
@@ -93,7 +93,7 @@ def harp_digest() -> str | None:
 
 
 def _digest_of_files() -> bytes:
-    """Empty where the files have changed since they were imported."""
+    """The digest of harp's files; empty if these have changed since they were imported."""
     digest = hashlib.sha256()
     try:
         for name, content in sources.contents():
@@ -105,7 +105,7 @@ def _digest_of_files() -> bytes:
 
 
 def recall(key: str) -> Record | None:
-    """What an earlier process remembered."""
+    """The record with this key, or None."""
     try:
         content = cache.get(key, _SUFFIX)
         return None if content is None else _checked(key, json.loads(content))
@@ -115,7 +115,7 @@ def recall(key: str) -> Record | None:
 
 
 def _checked(key: str, fields: object) -> Record:
-    """Raises ValueError for anything but a record of this key."""
+    """The record in an entry. Raises ValueError for any other content."""
     kinds = [str, str, int, int, int, bool, list]
     if not isinstance(fields, list) or [type(field) for field in cast(list[object], fields)] != kinds:
         raise ValueError("it is no record")
@@ -127,7 +127,7 @@ def _checked(key: str, fields: object) -> Record:
 
 
 def _pairs(listed: list[object]) -> Pairs:
-    """Raises ValueError for anything but pairs of numbers."""
+    """The pairs in a list. Raises ValueError for any other content."""
     pairs = tuple(tuple(pair) for pair in listed if isinstance(pair, list) and list(map(type, pair)) == [int, int])
     if len(pairs) != len(listed):
         raise ValueError("it has no pairs of arrays")
@@ -135,6 +135,6 @@ def _pairs(listed: list[object]) -> Pairs:
 
 
 def remember(key: str, record: Record) -> None:
-    """Keep a record, in the place of a damaged one too, unless harp's files have changed since they were imported."""
+    """Store a record, also in place of a damaged one, unless harp's files have changed since they were imported."""
     if sources.unchanged():
         cache.put(key, _SUFFIX, json.dumps([key, *record]).encode())

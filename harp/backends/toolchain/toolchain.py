@@ -1,9 +1,9 @@
-"""Which C compiler there is and what it compiles for.
+"""The choice of the C compiler, and of its flags.
 
-`$HARP_CC`, `$CC`, `cc`, `gcc`, `clang`, then `python -m ziglang cc`. A candidate counts only if it makes a library
-that loads. `HARP_CC_TIMEOUT` limits each run of it, in seconds. `HARP_CC=none` says to use none. The instruction set
-is resolved to names, so that a cache that is shared between machines never serves the wrong one. What was found is
-remembered on disk: later processes start no compiler to find out.
+`$HARP_CC`, `$CC`, `cc`, `gcc`, `clang`, then `python -m ziglang cc`. A candidate counts only if it makes a library that
+loads. `HARP_CC_TIMEOUT` limits each run of it, in seconds. `HARP_CC=none` chooses no compiler. The instruction set is
+resolved to names, so that a cache that machines share never serves a wrong program. The result is remembered on disk,
+so that later processes start no compiler to find out.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NOT_FOUND = "not found"
 
 
 class Attempt(NamedTuple):
-    """A candidate and why it was passed over; the reason of the chosen one is empty."""
+    """A candidate and why it was rejected; the reason of the chosen one is empty."""
 
     command: str
     reason: str
@@ -47,8 +47,8 @@ _lock = forkable_lock(sys.modules[__name__])
 _found: list[Toolchain | None] = []
 _elsewhere: list[list[Toolchain]] = []
 _attempts: list[Attempt] = []
-_recalled: set[tuple[str, ...]] = set()  # commands of which an earlier process found out what they are
-_refused: set[str] = set()  # values of HARP_CC_TIMEOUT, each named once
+_recalled: set[tuple[str, ...]] = set()  # commands that an earlier process has examined
+_refused: set[str] = set()  # values of HARP_CC_TIMEOUT that were reported as wrong
 
 
 def find_toolchain() -> Toolchain | None:
@@ -61,12 +61,12 @@ def find_toolchain() -> Toolchain | None:
 
 
 def usable_toolchains() -> list[Toolchain]:
-    """Those whose programs can be loaded from the cache: the one that is used. Where there is none, those that others
-    have used who share the cache, or whose programs were imported, if the processor has what they need.
+    """The compilers whose programs can be loaded from the cache: the one in use. If there is none, those of others who
+    share the cache, or whose programs were imported, if this CPU has the features that they need.
     """
-    found = find_toolchain()
-    if found is not None:
-        return [found]
+    own = find_toolchain()
+    if own is not None:
+        return [own]
     with _lock:
         if not _elsewhere:
             _elsewhere.append([] if _asked_for_none() else compilers.usable_elsewhere())
@@ -78,13 +78,13 @@ def _asked_for_none() -> bool:
 
 
 def attempts() -> list[Attempt]:
-    """What was tried, in order."""
+    """The candidates that were tried, in order."""
     find_toolchain()
     return list(_attempts)
 
 
 def problem() -> str | None:
-    """What the user should know about the compiler that is used, or that there is none."""
+    """A problem of the compiler in use, or that there is none, as a message for the user."""
     chosen, tried, asked = find_toolchain(), attempts(), os.environ.get("HARP_CC", "").strip()
     slow = "harp computes with its NumPy interpreter, which is slow"
     if chosen is None and tried[0].command == "none":
@@ -102,7 +102,7 @@ def problem() -> str | None:
 
 
 def reset() -> None:
-    """Forget what was found, after the environment has changed."""
+    """Forget the choice, after the environment has changed."""
     with _lock:
         _found.clear()
         _elsewhere.clear()
@@ -110,9 +110,9 @@ def reset() -> None:
 
 
 def examine_again(failed: Toolchain) -> bool:
-    """Whether there is another compiler to use than the one that failed, or the same one with other flags.
+    """Whether there is now another compiler than the one that failed, or the same one with other flags.
 
-    If an earlier process found out what the compiler is, that is forgotten and found out again.
+    If the compiler's properties were remembered by an earlier process, they are forgotten and examined again.
     """
     with _lock:
         if failed.command in _recalled:
@@ -128,19 +128,19 @@ def _candidates() -> Iterator[tuple[str, ...]]:
     for variable in ("HARP_CC", "CC"):
         text = os.environ.get(variable, "").strip()
         if text:
-            yield _split(text)
+            yield _command_words(text)
     yield from (("cc",), ("gcc",), ("clang",))
     if importlib.util.find_spec("ziglang") is not None:
         yield sys.executable, "-m", "ziglang", "cc"
 
 
-def _split(text: str) -> tuple[str, ...]:
+def _command_words(text: str) -> tuple[str, ...]:
     """The words of a command; a program whose path contains spaces is one word."""
     if shutil.which(text):
         return (text,)
     try:
         return tuple(shlex.split(text))
-    except ValueError:  # a quotation mark too many
+    except ValueError:  # unbalanced quotes
         return (text,)
 
 
@@ -154,12 +154,12 @@ def _search() -> Toolchain | None:
             _attempts.append(Attempt(shlex.join(command), _NOT_FOUND))
             continue
         whole = (os.path.abspath(program), *command[1:])
-        found = _recall(whole) or _examine(whole)
-        if isinstance(found, Toolchain):
+        result = _recall(whole) or _examine(whole)
+        if isinstance(result, Toolchain):
             _attempts.append(Attempt(shlex.join(command), ""))
-            return found
-        _attempts.append(Attempt(shlex.join(command), found))
-        log.debug("compiler %s passed over: %s", shlex.join(command), found)
+            return result
+        _attempts.append(Attempt(shlex.join(command), result))
+        log.debug("compiler %s passed over: %s", shlex.join(command), result)
     return None
 
 
@@ -171,7 +171,7 @@ def time_limit(seconds: float) -> float:
     except ValueError:
         limit = 0.0
     if limit > 0 and math.isfinite(limit):
-        return min(limit, _DAY)  # the system cannot wait for any number of seconds
+        return min(limit, _DAY)  # the system cannot wait longer than some limit
     if text not in _refused:
         _refused.add(text)
         log.warning("HARP_CC_TIMEOUT=%r is not a number of seconds: ignored", text)
@@ -179,20 +179,20 @@ def time_limit(seconds: float) -> float:
 
 
 def run(command: tuple[str, ...], directory: Path) -> process.Done:
-    """Find out something about a compiler, with its temporary files in a directory of ours."""
+    """Run a compiler to learn about it, with its temporary files in `directory`."""
     return process.run(command, time_limit(_PROBE_SECONDS), directory)
 
 
 def _recall(command: tuple[str, ...]) -> Toolchain | None:
-    """What an earlier process found out about this compiler."""
-    found = compilers.recall(command)
-    if found is not None:
+    """The properties of this compiler that an earlier process remembered."""
+    toolchain = compilers.recall(command)
+    if toolchain is not None:
         _recalled.add(command)
-    return found
+    return toolchain
 
 
 def _examine(command: tuple[str, ...]) -> Toolchain | str:
-    """What a candidate is, or why it is passed over."""
+    """The properties of a candidate, or why it is rejected."""
     try:
         with scratch() as directory:
             version = run((*command, "--version"), directory).stdout.strip()
@@ -209,13 +209,13 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
             macros = run((*command, *isa, "-dM", "-E", str(source)), directory).stdout
     except (OSError, process.TimedOut) as error:
         return f"does not run: {error}"
-    found = Toolchain(command, family, version, isa, _vector_bytes(macros), _has_fma(macros))
-    compilers.remember(found)
-    return found
+    toolchain = Toolchain(command, family, version, isa, _vector_bytes(macros), _has_fma(macros))
+    compilers.remember(toolchain)
+    return toolchain
 
 
 def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: Path) -> str:
-    """Why the library that a compiler makes cannot be used; empty if it can."""
+    """The reason why a compiler's library cannot be used; empty if it can."""
     done = run((*command, *isa, "-shared", "-fPIC", "-o", str(library), str(source), "-lm"), library.parent)
     if done.returncode or not library.is_file():
         return f"does not make a library: {(done.stderr.strip() or 'it printed nothing')[:300]}"
@@ -224,7 +224,7 @@ def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: 
         return f"makes a library that does not load: it {problem}"
     try:
         _cffi_backend.load_library(str(library), 0)
-    except UnicodeEncodeError:  # the name of the temporary directory, which cffi cannot pass on
+    except UnicodeEncodeError:  # cffi cannot take the name of the temporary directory
         return ""
     except OSError as error:
         # a temporary directory that is mounted noexec says nothing about the compiler
@@ -245,7 +245,7 @@ def _native_isa(command: tuple[str, ...], family: Family, directory: Path) -> tu
     try:
         said = run((*command, native, "-###", "-E", "-x", "c", os.devnull), directory).stderr
         words = shlex.split(said.replace("\n", " "))
-    except ValueError:  # it printed something else
+    except ValueError:  # an unexpected output
         return _plain(family)
     if family is Family.GCC:
         kept = [w for w in words if w.startswith(("-march=", "-mcpu=", "-mtune=")) or _is_feature(w)]
@@ -255,7 +255,7 @@ def _native_isa(command: tuple[str, ...], family: Family, directory: Path) -> tu
     features = dict.fromkeys(value for flag, value in pairwise(words) if flag == "-target-feature")
     if not cpus:
         return _plain(family)
-    if family is Family.ZIG:  # one flag, where names have no other sign than _
+    if family is Family.ZIG:  # one flag, in which names contain no other sign than _
         named = [value[0] + value[1:].replace("-", "_").replace(".", "_") for value in features]
         return (f"-mcpu={cpus[-1]}{''.join(named)}",)
     if arm:
@@ -264,7 +264,7 @@ def _native_isa(command: tuple[str, ...], family: Family, directory: Path) -> tu
 
 
 def _plain(family: Family) -> tuple[str, ...]:
-    """The instruction set that every machine of this kind has. Without a flag zig would take this machine's."""
+    """The baseline instruction set of this kind of CPU. Without a flag zig would take this machine's."""
     return ("-mcpu=baseline",) if family is Family.ZIG else ()
 
 
@@ -283,27 +283,27 @@ def _has_fma(macros: str) -> bool:
 
 
 def base_flags(toolchain: Toolchain) -> tuple[str, ...]:
-    """The flags of every program. Nothing that changes NaN, infinity, signed zero, or the order of additions."""
+    """The flags of all programs. None changes NaN, infinity, signed zero, or the order of additions."""
     flags = [
         "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-ftree-vectorize", "-fno-math-errno",
         "-fno-trapping-math", "-ffp-contract=off", "-fwrapv", *toolchain.isa,
     ]  # fmt: skip
     if toolchain.family is Family.GCC:
-        # Passes over scalar code: a tenth of the compiling time. What they move out of loops spoils the vectors, and so
-        # do paths of their own for one of two conditions.
+        # Passes over scalar code take a tenth of the compile time. What they hoist out of loops hinders vectorisation,
+        # and so do separate paths for one of two conditions.
         passes = ["-fno-tree-pre", "-fno-gcse", "-fno-tree-vrp", "-fno-schedule-insns2", "-fno-thread-jumps"]
         flags += ["-fvect-cost-model=dynamic", *passes]
-        # What goes from the compiler to the assembler goes at once, and not by a file: a few milliseconds of each run.
+        # Pipes between compiler and assembler instead of files: a few milliseconds of each run.
         flags.append("-pipe")
-        # For some processors gcc 8 and later compute a chain of fused multiply-adds as products and sums: other bits.
+        # For some CPUs gcc 8 and later turn a chain of fused multiply-adds into products and sums, with other bits.
         if _major(toolchain.version) >= 8:
             flags.append("--param=avoid-fma-max-bits=0")
     if toolchain.family is Family.ZIG:
         flags += ["-fno-sanitize=undefined", "-g0"]
     if toolchain.vector_bytes == 64:
         flags.append("-mprefer-vector-width=512")
-        # An older gcc takes an AMD processor with AVX-512 for one without. That one's costs of such vectors were never
-        # measured: what is read twice is loaded twice, which takes stencils a fifth longer.
+        # An older gcc takes an AMD CPU with AVX-512 for one without. Its costs of such vectors were never measured:
+        # values that are read twice are loaded twice, which makes stencils a fifth slower.
         if any(flag in toolchain.isa for flag in ("-mtune=znver1", "-mtune=znver2", "-mtune=znver3")):
             flags.append("-mtune=skylake-avx512")
     return tuple(flags)
@@ -318,15 +318,15 @@ def _major(version: str) -> int:
     ... ]
     [12, 8]
     """
-    found = re.search(r"(\d+)\.\d+(\.\d+)?(?: \S+)?( \(.*\))?$", version.splitlines()[0] if version else "")
-    return int(found[1]) if found else 0
+    match = re.search(r"(\d+)\.\d+(\.\d+)?(?: \S+)?( \(.*\))?$", version.splitlines()[0] if version else "")
+    return int(match[1]) if match else 0
 
 
 def program_flags(toolchain: Toolchain) -> tuple[str, ...]:
-    """Those of the units that are a program's own: many loops, most of them run rarely, and nothing but loops.
+    """The flags of a program's own units: many loops, most of them run rarely, and little else.
 
-    Vectors come from loops, not from statements side by side; registers are chosen for a function as a whole; loops
-    with many references are left to move as they are. That is a sixth of the compiling time, and as fast.
+    Vectors come from loops, not from adjacent statements; registers are allocated for a function as a whole; induction
+    variables with many uses are left as they are. That saves a sixth of the compile time, and code is as fast.
     """
     if toolchain.family is not Family.GCC:
         return ()

@@ -1,9 +1,9 @@
-"""Programs from one machine to another: entries of the cache in a file, which is not taken where they cannot run.
+"""Programs from one machine to another: a file with entries of the cache, which is refused where they cannot run.
 
-The file is a gzip stream: a line that names the format and the versions, then, for each entry, a line with its name,
-size and digest, and its content. Nothing is kept before the whole stream, up to its checksum, is found undamaged.
+The file is a gzip stream: a line with the format and the versions, then, for each entry, a line with its name, size and
+digest, and its content. No entry is stored before the whole stream, including its checksum, is found undamaged.
 
-Whoever imports a file runs the code in it. So it should come from somebody who is trusted, as any program.
+Importing a file means running its code: like any program, it should come from someone who is trusted.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from harp.errors import CacheError
 from harp.trace.source_locations import printable
 
 _FORMAT = "harp programs 2"
-_LINE = 4096  # bytes of a line at most
-_LARGEST = {".so": 1 << 28, ".json": 1 << 20}  # bytes of an entry, by its suffix
+_LINE = 4096  # the most bytes of a line
+_LARGEST = {".so": 1 << 28, ".json": 1 << 20}  # the most bytes of an entry, by its suffix
 _KINDS = ("toolchain-", "program-", "runtime-")
 
 
 def export(file: Path) -> int:
-    """Write all programs of the cache into a file; returns how many entries these are. Raises CacheError."""
+    """Write all programs of the cache to a file; returns the number of entries. Raises CacheError."""
     directory = cache.directory()
     if directory is None:
         raise CacheError(f"there is no cache directory with programs for {file}; run the functions first")
@@ -49,12 +49,12 @@ def _line(fields: list[object]) -> bytes:
 
 
 def _versions() -> list[str]:
-    """What a program depends on beside the compiler and the processor."""
+    """The versions that a program depends on, besides the compiler and the CPU."""
     return [f"harp {harp_digest() or 'of unknown content'}", *software()]
 
 
 def _entries(directory: Path) -> Iterator[tuple[str, bytes]]:
-    """Undamaged records and libraries; not what only the compiler needs."""
+    """Undamaged records and libraries; not the entries that only the compiler needs."""
     for entry in sorted(_listed(directory), key=lambda entry: entry.name):
         key, suffix = os.path.splitext(entry.name)
         if suffix == cache.LIBRARY or key.startswith(_KINDS):
@@ -72,28 +72,28 @@ def _listed(directory: Path) -> list[bound.Entry]:
 
 
 def take(file: Path) -> int:
-    """Put the programs of a file into the cache; returns how many entries these are.
+    """Put the programs of a file into the cache; returns the number of entries.
 
     Raises CacheError if the file is damaged or too large, or none of its programs can run or would be found here.
     """
     try:
         with open(file, "rb") as opened:
-            lacks = {name: _lacks(name, data) for name, data in _read(file, opened)}  # all of it is looked at first
+            lacks = {name: _lacks(name, data) for name, data in _read_entries(file, opened)}  # checks all of it first
             _require_useful(file, lacks)
-            return sum(_keep(name, data) for name, data in _read(file, opened) if not lacks[name])
+            return sum(_keep(name, data) for name, data in _read_entries(file, opened) if not lacks[name])
     except (OSError, EOFError, zlib.error, ValueError, LookupError, RecursionError, MemoryError) as error:
         reason = str(error) or type(error).__name__
         raise CacheError(f"{file} cannot be read: {reason}; export it again") from None
 
 
 def _keep(name: str, data: bytes) -> int:
-    """Put an entry into the cache; returns how many these are."""
+    """Put an entry into the cache; returns the number of entries, 1."""
     if cache.put(*os.path.splitext(name), data) is None:
         raise CacheError("the cache cannot be written to; `python -m harp doctor` says why")
     return 1
 
 
-def _read(file: Path, opened: BinaryIO) -> Iterator[tuple[str, bytes]]:
+def _read_entries(file: Path, opened: BinaryIO) -> Iterator[tuple[str, bytes]]:
     """The entries of an open file, from the start. Raises CacheError, or what `take` catches."""
     opened.seek(0)
     with gzip.open(opened) as stream:
@@ -114,7 +114,7 @@ def _read(file: Path, opened: BinaryIO) -> Iterator[tuple[str, bytes]]:
 
 
 def _allowed() -> int:
-    """How many bytes of the disk all entries may take."""
+    """The most bytes that all entries may take on the disk."""
     directory = cache.directory()
     if directory is None:
         return bound.USUAL
@@ -156,7 +156,7 @@ def _require_same_versions(file: Path, line: bytes) -> None:
 
 
 def _lacks(name: str, data: bytes) -> list[str]:
-    """What this machine lacks to run the programs of a compiler, if the entry is about one."""
+    """What this machine lacks for the programs of a compiler, if the entry describes one."""
     if not name.startswith("toolchain-"):
         return []
     compiler = compilers.parsed(data)
@@ -164,7 +164,7 @@ def _lacks(name: str, data: bytes) -> list[str]:
 
 
 def _require_useful(file: Path, lacks: Mapping[str, list[str]]) -> None:
-    """Raise CacheError if the programs of no compiler run here."""
+    """Raise CacheError if no compiler's programs run here."""
     known = [missing for name, missing in lacks.items() if name.startswith("toolchain-")]
     if all(known):
         missing = sorted({word for words in known for word in words}) or ["a compiler that they are of"]

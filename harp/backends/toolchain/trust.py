@@ -1,11 +1,11 @@
-"""Which directories and files are trusted: code that they hold is run.
+"""Which directories and files are trusted, since the code in them is run.
 
-A file counts if it is the user's and nobody else can write to it. Of a directory that is asked, too, and that nobody
-else can put another one in its place: each directory above it belongs to the user or to root, and others cannot write
-to it, or only to what is theirs (the sticky bit), as ssh asks. A group of which the user is the only member, as many
-systems make one for each user, is nobody else. What was looked at stays open: it is read, and loaded, through the same
-descriptor, whatever becomes of its name. Python would die of SIGBUS on loading a library that was cut short, so that is
-looked at, too.
+A file is trusted if it is the user's and no one else can write to it. So is a directory, if also no one else can
+replace it: each directory above it belongs to the user or to root, and others cannot write to it, or only to their own
+files (the sticky bit), as ssh requires. A group of which the user is the only member, as many systems make for each
+user, is not counted as others. A file that was checked stays open, and is read and loaded through the same descriptor,
+whatever becomes of its name. Loading a truncated library would kill Python with SIGBUS, so files are checked for that,
+too.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _SHARED = "can be written to by others"
 _LINKS = 10
 _DESCRIPTORS = "/proc/self/fd"
-_good_parents: set[tuple[str, int]] = set()  # only the user and root can change that
+_good_parents: set[tuple[str, int]] = set()  # only the user and root can change them
 
 
 class Refused(Exception):
-    """Why something is not trusted, as the end of a sentence about it."""
+    """The reason why something is not trusted, as the end of a sentence about it."""
 
 
 def open_directory(path: Path) -> int:
-    """A descriptor of a directory that is trusted. Raises Refused, and OSError where there is none."""
+    """A descriptor of a trusted directory. Raises Refused, and OSError if there is none."""
     _require_own_links(path)
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -54,8 +54,8 @@ def open_directory(path: Path) -> int:
 
 
 def open_file(directory: int, name: str) -> int:
-    """A descriptor of a file that is trusted, in an open directory. Raises Refused, and OSError where there is none."""
-    try:  # without waiting for somebody to write to a pipe
+    """A descriptor of a trusted file in an open directory. Raises Refused, and OSError if there is none."""
+    try:  # do not wait for a writer of a pipe
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         handle = os.open(name, flags, dir_fd=directory)
     except OSError as error:
@@ -76,7 +76,7 @@ def open_file(directory: int, name: str) -> int:
 
 
 def directory_refusal(path: Path) -> str | None:
-    """Why a directory is not trusted, or None. Links of the user are followed."""
+    """The reason why a directory is not trusted, or None. Links of the user are followed."""
     try:
         os.close(open_directory(path))
     except Refused as refused:
@@ -108,7 +108,7 @@ def _is_shared(status: os.stat_result, directory: Path | int) -> bool:
 
 
 def _has_acl(directory: Path | int) -> bool:
-    """Whether a list of its own says who can write to it: the bits of the group are then the most that this allows."""
+    """Whether an access control list says who can write: the group's bits are then an upper bound."""
     try:
         return not hasattr(os, "listxattr") or any("acl" in name for name in os.listxattr(directory))
     except OSError:  # the file system has no such lists
@@ -117,7 +117,7 @@ def _has_acl(directory: Path | int) -> bool:
 
 @cache
 def _is_private(group: int, user: int) -> bool:
-    """Whether a group is the user's own: it has his name and nobody else in it."""
+    """Whether a group is the user's own: it has the user's name and no other member."""
     try:
         found, mine = grp.getgrgid(group), pwd.getpwuid(user)
     except KeyError:
@@ -138,7 +138,7 @@ def _require_own_links(path: Path) -> None:
 
 
 def _real(path: Path, handle: int) -> str:
-    """The path of an open directory without links."""
+    """The path of an open directory, with links resolved."""
     try:
         found = os.readlink(f"{_DESCRIPTORS}/{handle}")
     except OSError:  # no /proc
@@ -161,7 +161,7 @@ _numbers = itertools.count(1)
 
 
 class Stored:
-    """An open file with a whole library, or memory with one; closed at the end of a `with`."""
+    """An open file with a complete library, or memory with one; closed at the end of a `with`."""
 
     def __init__(self, handle: int, place: Path | None) -> None:
         self.handle = handle
@@ -177,9 +177,9 @@ class Stored:
         return "the library in memory" if self.place is None else str(self.place)
 
     def name_for_loader(self) -> str:
-        """A path for the loader, which needs the file no more when it is loaded.
+        """A path for the loader, which does not need the file once it is loaded.
 
-        No name is given twice, for the loader takes two libraries with the same name for one.
+        No path is returned twice, since the loader takes two libraries with one path for the same.
         """
         if self.place is not None and not (sys.platform.startswith("linux") and os.path.isdir(_DESCRIPTORS)):
             return str(self.place)
@@ -187,18 +187,18 @@ class Stored:
         return f"{_DESCRIPTORS}{same}/{self.handle}"
 
     def read(self) -> bytes:
-        """All of it."""
+        """The whole content."""
         os.lseek(self.handle, 0, os.SEEK_SET)
         with os.fdopen(self.handle, "rb", closefd=False) as file:
             return file.read()
 
     def in_memory(self) -> Stored | None:
-        """A copy in memory, for a directory from which nothing can be loaded; None where there is no such thing."""
+        """A copy in memory, if nothing can be loaded from its directory; None if the system has no memory files."""
         return None if self.place is None else in_memory(self.read())
 
 
 def in_memory(content: bytes) -> Stored | None:
-    """A library that is in no directory, where the system has such files."""
+    """A library in no directory, if the system has memory files."""
     try:
         handle = os.memfd_create("harp")
     except (AttributeError, OSError) as error:
@@ -215,9 +215,9 @@ def in_memory(content: bytes) -> Stored | None:
 
 
 def damage(file: Path | int, kind: int = LIBRARY) -> str | None:
-    """What is wrong with a file of this kind, given by path or open, or None.
+    """The damage of a file of this kind, given by path or open; None if there is none.
 
-    Says nothing where libraries are not ELF files. Raises OSError if it cannot be read.
+    Returns None where libraries are not ELF files. Raises OSError if it cannot be read.
     """
     if not sys.platform.startswith("linux"):
         return None

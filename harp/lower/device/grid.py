@@ -3,15 +3,15 @@
     for i, j: out[i, j] = v(i, j)         ->  for grid i, j: out[i, j] = v(i, j)
     for k { for j: out[idx[k], j] += v }  ->  for grid j { for k: out[idx[k], j] += v }
     reg v; for c: v += parts[c]; out = v  ->  the same, by one work-item
-    repeat t < n { for i: c[i] = f }      ->  the same on the host: a launch for each step; by one work-item where a
-                                              step is a few numbers
+    repeat t < n { for i: c[i] = f }      ->  the same on the host: a launch for each step; by one work-item if a step
+                                              computes only a few scalars
 
 A kernel becomes a tree of sequences, branches, repetitions and callbacks for the host; its leaves are launches, each a
-nest that begins with the loops of its grid, or a statement without any, for one work-item. What passes from one launch
-to the next is in memory: variables round several launches become scratch memory of the kernel.
+nest that begins with the loops of its grid, or a statement without a grid, for one work-item. Values that pass from one
+launch to the next are in memory: variables that span several launches become scratch memory of the kernel.
 
-A loop is in a grid if its iterations are proved to touch different elements, so nothing that a launch computes depends
-on how its work-items are put into groups, or on their order. Its extent is known to the host.
+A loop is in a grid if its iterations are proved to touch different elements, so results do not depend on how work-items
+are grouped or ordered. Its extent is known to the host.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ from harp.trace.index.polynomial import Loop, Symbol, indirect_in, value_atoms
 from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.expr import Const
 
-# Work-items of which a step may have so many and still be done by one of them: a launch takes longer.
+# A step of at most this many work-items is done by one of them: a launch takes longer.
 _FEW = 64
 
 
 def to_grids(kernel: Kernel, kind: LoopKind = LoopKind.PLAIN) -> Kernel:
-    """The kernel as launches, with what passes between them in its scratch memory.
+    """The kernel as launches; values that pass between them are in its scratch memory.
 
-    Loops of this kind are in grids: plain ones, where each iteration is a work-item, or those that are parallel for
-    cores, where a work-item does many of them.
+    Loops of this kind become grids: plain ones, in which each iteration is a work-item, or parallel loops of cores, in
+    which a work-item runs many iterations.
     """
     mapping = _Mapping(FreshLoops(kernel), list(kernel.scratch), kind)
     body = mapping.statement(kernel.body, frozenset())
@@ -66,13 +66,13 @@ def to_grids(kernel: Kernel, kind: LoopKind = LoopKind.PLAIN) -> Kernel:
 
 
 def is_launch(s: Stmt) -> bool:
-    """Whether a statement of the tree is a launch, and nothing for the host."""
+    """Whether a statement of the tree is a launch, without parts for the host."""
     return isinstance(s, (Nest, Row)) or not any(map(_is_for_the_host, walk(s)))
 
 
 def _is_for_the_host(s: Stmt) -> bool:
-    """Whether what is round it cannot be a launch: a grid, a sort by many, a call of Python, arrays that take turns, or
-    a branch that work-items share while the other one is for one of them."""
+    """Whether a statement cannot be part of a launch: a grid, a sort by many launches, a call of Python, a
+    double-buffered loop, or a branch of which only one side is shared by work-items."""
     if sorted_by_many(s) is not None:
         return True
     if isinstance(s, If):
@@ -87,7 +87,7 @@ def grid_of(s: Stmt) -> tuple[For, ...]:
 
 
 def launches(s: Stmt) -> list[Stmt]:
-    """The parts of a sequence for the host: neighbours that one work-item does are one launch."""
+    """The parts of a sequence for the host: consecutive statements for one work-item become one launch."""
     found: list[Stmt] = []
     tasks: list[Stmt] = []
     for part in s.parts if isinstance(s, Seq) and not is_launch(s) else (s,):
@@ -101,7 +101,7 @@ def launches(s: Stmt) -> list[Stmt]:
 
 
 class _Mapping:
-    """Maps statements; `known` are the loops of the host round them."""
+    """Maps statements to launches; `known` are the enclosing loops of the host."""
 
     def __init__(self, fresh: FreshLoops, scratch: list[Buffer], kind: LoopKind) -> None:
         self.fresh, self.scratch, self.kind = fresh, scratch, kind
@@ -118,12 +118,12 @@ class _Mapping:
         return s
 
     def repeat(self, s: Repeat, known: frozenset[Loop]) -> Stmt:
-        """On the host, unless all launches of a step are a few work-items."""
+        """A repetition on the host, unless all launches of a step have a few work-items."""
         body = self.statement(s.body, known | {s.loop})
         return s if not s.moves and _is_small(body) else attrs.evolve(s, body=body)
 
     def alloc(self, s: Alloc, known: frozenset[Loop]) -> Stmt:
-        """A variable of one work-item, as far as one makes it; what others need of it is in memory."""
+        """A variable of one work-item, in the launches that compute it; other launches read it from memory."""
         body = self.statement(s.body, known)
         if is_launch(body):
             return Alloc(s.buffer, body)
@@ -136,7 +136,7 @@ class _Mapping:
         return found
 
     def nest(self, s: Nest, known: frozenset[Loop]) -> Stmt:
-        """The nest, with those of its loops in front whose iterations are independent of each other."""
+        """The nest with a grid of its loops whose iterations are independent."""
         whole = s
         if grid_of(s) or is_shared(s):
             return s  # it is mapped to groups
@@ -156,7 +156,7 @@ class _Mapping:
 
 
 def _is_small(s: Stmt) -> bool:
-    """Whether all of its launches are certain to be of a few work-items."""
+    """Whether all launches have a small, constant number of work-items."""
     for part in walk(s):
         grid = grid_of(part)
         if isinstance(part, (ForeignCall, Repeat)) and not is_launch(part):
@@ -169,7 +169,7 @@ def _is_small(s: Stmt) -> bool:
 
 
 def _made_by_one(variable: Buffer, memory: Buffer, s: Stmt) -> Stmt:
-    """The statement with memory in place of a variable; while one work-item makes it, it stays a variable.
+    """The statement with memory in place of a variable, which stays a variable in the launch that computes it.
 
     reg v; v = 0; for c: v += parts[c]; for grid i: out[i] = x[i]*v
         ->  reg v { v = 0; for c: v += parts[c]; memory = v }; for grid i: out[i] = x[i]*memory
@@ -192,7 +192,7 @@ def _made_by_one(variable: Buffer, memory: Buffer, s: Stmt) -> Stmt:
 
 
 def _begun_late(variable: Buffer, s: Seq) -> Seq:
-    """The sequence with the first value of a variable, if that is a number, right before it is used."""
+    """The sequence with a constant initial value of a variable moved right before its first use."""
     begins = [k for k, part in enumerate(s.parts) if isinstance(part, Store) and part.buffer is variable]
     uses = [k for k, part in enumerate(s.parts) if variable in effects(part).touched]
     if not begins or begins[0] != uses[0] or len(uses) < 2:

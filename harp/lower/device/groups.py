@@ -1,31 +1,31 @@
-"""Groups of work-items: what the loop nests of a launch are made of where many share the work of each iteration.
+"""Groups of work-items: the structure of the nests of a launch in which a group shares each iteration.
 
     for grid i {                        a group for each iteration
         group parts[256]                memory that they share
         for item t < 256 { ... }        the iterations, shared by the work-items of the group
         for item t < 16 { ... }         begins when all of them are done: between the two there is a barrier
-        acc = 0; acc += parts[0]        what is outside of such loops each of them does, so that all know `acc`;
+        acc = 0; acc += parts[0]        statements outside of item loops are run by all, so that all know `acc`;
         out[i] = acc                    but a store to memory is done by one of them
     }
 
-A barrier is no statement, which could stand where not all work-items come by: it follows from the loops. Read from top
-to bottom, one iteration after the other, they say what is computed, and how many work-items a group has changes
-nothing: if there are fewer than iterations, each does several. Only where there is a private array, or one in lanes,
-they are exactly ITEMS.
+Barriers are not statements, which could stand where not all work-items arrive: they follow from the item loops. Read in
+order, one iteration after the other, the statements say what is computed, and the number of work-items does not matter:
+if there are fewer than iterations, each runs several. Only with private arrays, or arrays in lanes, a group has exactly
+ITEMS work-items.
 
-Arrays of a group that are small have their place on the chip. A row that is kept is in the group's workspace, which is
-memory of the device; so that it is there once for each group at work, and not for each row, a launch has then no more
-groups than the device has at work, and each does rows in turns.
+Small arrays of a group are in on-chip memory. A row that is kept is in the group's workspace, in the device's memory;
+to allocate it once for each running group, not for each row, such a launch has only as many groups as the device runs
+at once, and each does several rows.
 
-Where a device has sub-groups, whose work-items read each other's variables, the parts of a branch stay in these:
+On a device with sub-groups, whose work-items read each other's variables, the parts of a branch stay in variables:
 
-    lanes parts[ITEMS/N, N]                             a variable of each; N are those of a sub-group
-    for item t < ITEMS { digits (s, k, u) = t           sub-group, branch in it, place in the branch
+    lanes parts[ITEMS/N, N]                             a variable of each work-item; N is the size of a sub-group
+    for item t < ITEMS { digits (s, k, u) = t           sub-group, branch in it, position in the branch
         part = id; for v < 16: part += parts[s, 16*k + v]
         if -u >= 0: sums[N/16*s + k] = part }           all know the sum, and one stores it
 
-The terms of a branch are added in the same order in both, so that bits are the same. The parts take no memory of the
-group, and what stores them is followed by no barrier.
+The terms of a branch are added in the same order in both cases, so that bits are equal. Parts in lanes need no memory
+of the group, and no barrier after they are stored.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ from harp.trace.scalar.dtypes import DType
 from harp.trace.scalar.expr import Expr
 from harp.trace.scalar.ops import Reduce
 
-# Work-items that share a sum, as far as its order goes: that is the same on all devices.
+# The work-items for which the order of a sum is defined; it is the same on all devices.
 ITEMS = 256
-# Arrays that all work-items of a group see.
+# The spaces of arrays that all work-items of a group see.
 ARRAYS = (*MEMORY, Space.WORKSPACE)
-# Parts that are added up first, and how many of each.
+# The number of branches, each summed first, and the parts of a branch.
 BRANCHES = 16
 EACH = ITEMS // BRANCHES
 
@@ -80,22 +80,22 @@ class Unsuited(Exception):
 
 
 def items(fresh: FreshLoops, extent: Index | int = ITEMS) -> tuple[tuple[For, ...], Index]:
-    """The head of a loop that work-items share, and the position in it."""
+    """The head of an item loop, and its position."""
     return fresh.loop(extent, LoopKind.ITEM)
 
 
 def is_item(head: Head) -> bool:
-    """Whether the work-items of a group share the loop."""
+    """Whether a head is an item loop, which work-items of a group share."""
     return isinstance(head, For) and head.kind is LoopKind.ITEM
 
 
 def is_shared(s: Stmt) -> bool:
-    """Whether the work-items of a group share a part of the statement."""
+    """Whether a statement contains item loops."""
     return any(isinstance(part, Nest) and any(map(is_item, part.heads)) for part in walk(s))
 
 
 def suits(s: Stmt) -> bool:
-    """Whether a group can do what one work-item would do: no loop of each stores to memory and to variables."""
+    """Whether a group can run what one work-item runs: no loop of each stores to both memory and variables."""
     if isinstance(s, (Alloc, Seq, If)):
         return all(map(suits, parts(s)))
     if isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.GRID for h in s.heads):
@@ -105,24 +105,24 @@ def suits(s: Stmt) -> bool:
 
 
 def sorted_by_many(s: Stmt) -> Row | None:
-    """The function of a statement that sorts all rows of its arrays at once: its loops are those of a grid, and it has
-    no memory for a row of its own."""
+    """The function of a statement that sorts all rows at once, by many launches: its loops are a grid, and it has no
+    work memory for a row."""
     row = s.body if isinstance(s, Nest) else s
     return row if isinstance(row, Row) and row.work is None and row.function is not RowOp.SEARCH else None
 
 
 def private_arrays(s: Stmt) -> Iterator[Buffer]:
-    """The arrays of which each work-item has a part."""
+    """The private arrays, of which each work-item has a part."""
     return (part.buffer for part in walk(s) if isinstance(part, Alloc) and part.buffer.space is Space.PRIVATE)
 
 
 def has_workspace(s: Stmt) -> bool:
-    """Whether a group needs memory besides what is on the chip."""
+    """Whether a group needs memory outside of the chip."""
     return any(isinstance(part, Alloc) and part.buffer.space is Space.WORKSPACE for part in walk(s))
 
 
 def sub_group(s: Stmt) -> int:
-    """How many work-items a sub-group has to have for the statement; 0 if that is all the same to it."""
+    """The size of sub-groups that the statement requires; 0 if it does not use them."""
     sizes = {part.buffer.shape for part in walk(s) if isinstance(part, Alloc) and part.buffer.space is Space.LANES}
     if not sizes:
         return 0
@@ -139,20 +139,20 @@ def scratch_array(scratch: list[Buffer], name: str, dtype: DType, shape: tuple[I
 
 
 def shared(acc: Buffer, name: str, count: int) -> Buffer:
-    """Memory of a group for values such as an accumulator has."""
+    """Memory of a group for values like an accumulator's."""
     return Buffer(f"{acc.name}_{name}", acc.dtype, (as_index(count),), Space.GROUP)
 
 
 def in_lanes(acc: Buffer, name: str, lanes: int) -> Buffer:
-    """A value of each work-item: in a variable, for sub-groups of so many lanes, or without them in shared memory."""
+    """A value of each work-item: in a variable for sub-groups of this size, or else in memory of the group."""
     if not lanes:
         return shared(acc, name, ITEMS)
     return Buffer(f"{acc.name}_{name}", acc.dtype, (as_index(ITEMS // lanes), as_index(lanes)), Space.LANES)
 
 
 class Lane(NamedTuple):
-    """Where the value of a work-item is, with what names that: a branch of how many its sub-group has, and the place in
-    it."""
+    """The location of a work-item's partial result in the reduction tree: its sub-group, the branch in that, and the
+    place in the branch; `heads` bind these digits."""
 
     heads: tuple[Digits, ...]
     sub_group: Index
@@ -161,7 +161,7 @@ class Lane(NamedTuple):
 
 
 def lane(fresh: FreshLoops, values: Buffer, t: Index) -> Lane:
-    """That of work-item t."""
+    """The location of work-item t."""
     (first,), s = fresh.loop(values.shape[0])
     second, k = fresh.loop(floordiv(values.shape[1], EACH))
     (last,), u = fresh.loop(EACH)
@@ -169,7 +169,7 @@ def lane(fresh: FreshLoops, values: Buffer, t: Index) -> Lane:
 
 
 def kept(fresh: FreshLoops, values: Buffer, t: Index, value: Expr) -> Stmt:
-    """values[t] = value, where the values of all work-items are in their lanes, or in memory of the group."""
+    """values[t] = value, for values of all work-items in lanes or in memory of the group."""
     if values.space is not Space.LANES:
         return Store(values, (t,), value)
     own = lane(fresh, values, t)
@@ -184,8 +184,8 @@ def branches(
     before: Buffer | None = None,
     backward: bool = False,
 ) -> Stmt:
-    """The sums of branches of parts, and what stands before each part in its branch. In lanes each branch may go
-    `backward`: the part of its last work-item is the first one.
+    """The sums of branches of parts, and into `before` the sum before each part in its branch. With `backward` a branch
+    in lanes runs from its last work-item to the first.
 
     for item h { part = id; for u { before[h, u] = part; part += parts[h, u] }; sums[h] = part }
     """
@@ -204,8 +204,8 @@ def branches(
 def _branches_of_lanes(
     fresh: FreshLoops, given: Buffer, sums: Buffer, reduce: Reduce, before: Buffer | None, backward: bool
 ) -> Stmt:
-    """for item t { part = id; for v { if v == u: before[t] = part; part += what the v-th of its branch has }
-    if u == 0: sums[h] = part }"""
+    """for item t { part = id; for v { if v == u: before[t] = part; part += part v of its branch } if u == 0: sums[h] =
+    part }"""
     head, t = items(fresh)
     own = lane(fresh, given, t)
     along, v = fresh.loop(EACH, LoopKind.UNROLL)
@@ -220,14 +220,14 @@ def _branches_of_lanes(
     return nest((*head, *own.heads), Alloc(part, sequence((begin(part, reduce), nest(along, step), first))))
 
 
-# Terms of the shortest sum for a group.
+# The number of terms of the shortest sum that a group shares.
 FEW = 128
 
 
 @attrs.frozen
 class Sum:
-    """for loops: acc += v. Loops are `outer` where the extents of the others depend on them; of the others, `length`
-    terms are added from the number `first` on."""
+    """for loops: acc += v. Extents of other loops depend on those in `outer`; of the others, `length` terms are added
+    from number `first` on."""
 
     outer: tuple[For, ...]
     loops: tuple[Loop, ...]
@@ -237,7 +237,7 @@ class Sum:
     first: Index = ZERO
 
     def step(self, number: Index, places: Places) -> Stmt:
-        """acc += the term with a number, where buffers are at other places."""
+        """acc += the term of this number, with buffers at other places."""
         at = self.first + number
         if len(self.loops) == 1:
             return Renaming(Substitution({self.loops[0]: at}), places).statement(self.store)
@@ -245,7 +245,7 @@ class Sum:
 
 
 def sum_of(fresh: FreshLoops, s: Stmt) -> Sum | None:
-    """The sum that a statement is."""
+    """The sum that a statement computes; None for other statements."""
     found = accumulation(s)
     if found is None or not all(h.kind is LoopKind.PLAIN for h in found[0]):
         return None
@@ -258,7 +258,7 @@ def sum_of(fresh: FreshLoops, s: Stmt) -> Sum | None:
 
 
 def tree_sum(fresh: FreshLoops, terms: Sum, lanes: int) -> Stmt:
-    """Sums that the work-items of a group share: a fixed tree, whatever the device.
+    """A sum that the work-items of a group share, by a fixed tree that is the same on all devices.
 
         for k < n: acc += v(k)
             ->  group parts[ITEMS], sums[BRANCHES]
@@ -266,8 +266,8 @@ def tree_sum(fresh: FreshLoops, terms: Sum, lanes: int) -> Stmt:
                 for item h < BRANCHES { part = 0; for u: part += parts[h*... + u]; sums[h] = part }
                 for h < BRANCHES: acc += sums[h]
 
-    Several loops are one: work-items count the terms of all of them, and take positions along each loop from the digits
-    of a term's number. So they have equal shares also where the innermost loop is short.
+    Several loops are merged: work-items count the terms of all, and get the position in each loop from the digits of a
+    term's number. So work is balanced also if the innermost loop is short.
     """
     acc, reduce = terms.store.buffer, terms.reduce
     parts, sums = in_lanes(acc, "parts", lanes), shared(acc, "sums", BRANCHES)

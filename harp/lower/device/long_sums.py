@@ -1,4 +1,4 @@
-"""Long sums on a wide device go by parts, each of which is launched with those of all others.
+"""Long sums on a wide device are split into parts; one launch computes the parts of all sums.
 
     for i { acc = 0; for k < n: acc += v(i, k); out[i] = f(acc) }       along memory, or in no loop at all
         ->  if n > CHUNK:
@@ -13,11 +13,11 @@
                 for i { acc = 0; for p < P { part = 0; for every P-th k from p on: part += v(k, i); acc += part };
                         out[i] = f(acc) }
 
-The first reads rows with neighbours side by side, the second columns. Many parts are added up by a group, few by one
-work-item. Where a sum is cut depends on its length only: how many rows or columns there are changes no bit.
+The first form reads rows with neighbours side by side, the second columns. Many parts are added by a group, few by one
+work-item. Where a sum is split depends on its length only: the number of rows or columns changes no bit.
 
-Where several sums follow each other, what the later ones need of the earlier ones is in memory, and loops over elements
-and running sums are launches of their own.
+If several sums follow each other, the values that later ones need are in memory, and loops over elements and running
+sums are launches of their own.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ from harp.trace.index.division import Substitution, ceildiv, floordiv, maximum, 
 from harp.trace.index.polynomial import ONE, ZERO, Index, as_index, indirect_in, loops_in, of
 from harp.trace.index.polynomial import product as product_of
 
-# Rows that are enough for all groups, and columns that are enough for all work-items.
+# The number of rows that occupies all groups, and of columns that occupies all work-items.
 _MANY_ROWS, _MANY_COLUMNS = 256, 4096
-# Terms of a part of a column; very long columns have more, so that their parts are no long column themselves. And the
-# longest column whose parts one work-item adds up.
+# Terms of a part of a column; those of very long columns have more, so that their parts are no long column. And the
+# length from which on a column is very long.
 _TERMS, _VERY_LONG = 16, 1 << 16
 LONG = FEW * _TERMS
 
 
 @attrs.frozen
 class _Step:
-    """What is done for each row or column at a time: a sum, if any, with what stands before and behind it; or else
-    `whole`, launches of their own for a loop over elements or a running sum."""
+    """The work for each row or column between two launches: a sum, if any, with the statements before and after it; or
+    `whole`, a loop over elements or a running sum that is launched on its own."""
 
     before: tuple[Stmt, ...] = ()
     terms: Sum | None = None
@@ -87,13 +87,13 @@ class _Step:
 
     @property
     def statement(self) -> Stmt:
-        """All of it, for the question of which buffers it uses."""
+        """All of its statements, for the buffers that it uses."""
         return self.whole or Seq((*self.before, *((self.terms.store,) if self.terms else ()), *self.after))
 
 
 def long_sums(fresh: FreshLoops, s: Stmt, short: Stmt, scratch: list[Buffer], lanes: int) -> Stmt:
-    """The rule for loop nests, whose loops are independent of each other, and for sums and running sums that stand in
-    no loop; `short` is the statement for short sums."""
+    """The rule for nests of independent loops, and for sums and running sums outside of loops; `short` is the statement
+    for short sums."""
     inside = isinstance(s, Nest) and accumulation(s) is None
     heads = tuple(h for h in s.heads if isinstance(h, For)) if inside and isinstance(s, Nest) else ()
     body = s.body if inside and isinstance(s, Nest) else s
@@ -124,7 +124,7 @@ def long_sums(fresh: FreshLoops, s: Stmt, short: Stmt, scratch: list[Buffer], la
 
 
 def _in_order(fresh: FreshLoops, s: Stmt) -> Stmt:
-    """The statement with sums of columns by parts that one work-item adds up."""
+    """The statement, in which sums of columns are split into parts that one work-item adds."""
     if isinstance(s, (Alloc, Seq)):
         return rebuilt(s, lambda part: _in_order(fresh, part))
     terms = sum_of(fresh, s)
@@ -140,12 +140,12 @@ def _in_order(fresh: FreshLoops, s: Stmt) -> Stmt:
 
 
 def _parts_of(length: Index) -> Index:
-    """How many parts a column has."""
+    """The number of parts of a column."""
     return ceildiv(length, _TERMS + floordiv(length, _VERY_LONG))
 
 
 def _flat(s: Stmt, own: list[Buffer]) -> Iterable[Stmt]:
-    """The statements that run once for each row or column; the buffers that each of them has go to the list."""
+    """The statements that run once for each row or column; their private buffers are added to `own`."""
     if isinstance(s, Alloc) and match_scan(s) is None:
         own.append(s.buffer)
         yield from _flat(s.body, own)
@@ -157,7 +157,7 @@ def _flat(s: Stmt, own: list[Buffer]) -> Iterable[Stmt]:
 
 
 def _steps(fresh: FreshLoops, statements: Sequence[Stmt], own: Sequence[Buffer]) -> list[_Step] | None:
-    """The statements, cut before each sum that needs a variable, and round loops over elements and running sums."""
+    """The statements, split before each sum that needs a variable, and around loops over elements and running sums."""
     steps = [_Step()]
     for s in statements:
         terms = sum_of(fresh, s)
@@ -180,7 +180,7 @@ def _steps(fresh: FreshLoops, statements: Sequence[Stmt], own: Sequence[Buffer])
 
 
 def _is_known(extent: Index) -> bool:
-    """Whether sizes say how much that is, so that scratch memory can have it."""
+    """Whether sizes determine the extent, so that scratch memory can have it."""
     return not loops_in(extent) and not indirect_in(extent)
 
 
@@ -193,7 +193,7 @@ def _is_scan(s: Stmt) -> bool:
 
 
 def _is_short(terms: Sum) -> bool:
-    """Whether no group has anything to share, for all sizes."""
+    """Whether a sum is too short for a group, for all sizes."""
     return nonnegative(FEW - 1 - terms.length)
 
 
@@ -202,22 +202,22 @@ def _is_elementwise(s: Nest) -> bool:
 
 
 def _without_start(step: _Step, acc: Buffer) -> tuple[_Step, _Step]:
-    """The step, and the next one, which begins a sum."""
+    """The step without the start of a sum, and a next step with that start."""
     starts = [s for s in (*step.before, *step.after) if isinstance(s, Store) and s.buffer is acc]
     before, after = (tuple(s for s in part if s not in starts) for part in (step.before, step.after))
     return _Step(before, step.terms, after), _Step(tuple(starts))
 
 
 def _is_across(heads: Sequence[For], terms: Sum) -> bool:
-    """Whether neighbours in memory are columns side by side, and not the terms of a sum."""
+    """Whether neighbours in memory belong to different columns, not to the terms of one sum."""
     accesses = loads(terms.store.value)
     return score(accesses, terms.loops[-1]) <= 0 and any(score(accesses, h.loop) > 0 for h in heads)
 
 
 def _conditions(heads: Sequence[For], steps: Sequence[_Step], by_groups: bool) -> tuple[Index, ...]:
-    """When the rule pays: where the first sum is long, and for each sum that stands in no loop. Running sums that go by
-    groups have the same bits with parts and without, which rows that are many do not need; others, such as those down
-    columns, are left to one work-item for each, whose neighbours read side by side."""
+    """The conditions under which the rule pays: a long first sum, or any sum outside of loops. Running sums of groups
+    have the same bits with and without parts, which many rows do not need; other running sums, such as those down
+    columns, are left to one work-item each, whose neighbours read side by side."""
     for step in steps:
         scan = None if step.whole is None else match_scan(step.whole)
         if step.terms is not None:
@@ -243,8 +243,8 @@ class _Launches:
     lanes: int
 
     def all(self, steps: Sequence[_Step], own: Sequence[Buffer], conditions: Sequence[Index]) -> Stmt:
-        """Each step, with the variables that several of them use, and with the arrays of rows, in memory. The arrays
-        have no element where a condition says that the rule does not pay."""
+        """All steps, with variables that several steps use, and arrays of rows, in memory. These arrays are empty if a
+        condition says that the rule does not pay."""
         variables = {b for b in own if b.space is Space.REG}
         used = [[b for b in effects(step.statement).touched if b in variables] for step in steps]
         several = [b for b in dict.fromkeys(b for here in used for b in here) if sum(b in here for here in used) > 1]
@@ -275,7 +275,7 @@ class _Launches:
         return sequence(found)
 
     def whole(self, s: Stmt) -> Stmt:
-        """The launches of a loop over elements, or of a running sum."""
+        """The launch of a loop over elements, or the launches of a running sum."""
         scan = match_scan(nest(self.heads, s))
         if scan is None:
             return nest(self.heads, s)
@@ -290,8 +290,8 @@ def _inside(variables: Sequence[Buffer], before: Sequence[Stmt], after: Sequence
 
 
 class Parts(NamedTuple):
-    """The nest that makes the parts of all sums; what adds up those of one, as a group does and as a work-item; and how
-    many one has."""
+    """The nest that makes the parts of all sums; the statements that add the parts of one sum, by a group and by one
+    work-item; and the number of parts."""
 
     made: Stmt
     by_group: Stmt
@@ -299,7 +299,7 @@ class Parts(NamedTuple):
     length: Index
 
     def added(self, heads: Sequence[For], body: Callable[[Stmt], Stmt]) -> Stmt:
-        """The parts are made, and then added up inside of what each row or column does besides."""
+        """The parts, and then the other statements of each row or column round the sum of the parts."""
         many = nest((For(h.loop, LoopKind.GRID) for h in heads), body(self.by_group))
         few = nest(heads, body(self.by_one))
         return sequence((self.made, specialise((self.length - FEW - 1,), many, few) if heads else many))
@@ -308,7 +308,7 @@ class Parts(NamedTuple):
 def by_parts(
     fresh: FreshLoops, heads: Sequence[For], terms: Sum, scratch: list[Buffer], places: Places, lanes: int
 ) -> Parts:
-    """A sum by parts; `places` are those of buffers that are in memory."""
+    """A sum by parts; `places` has the buffers that are in memory."""
     acc = terms.store.buffer
     part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
     moved = Renaming(Substitution({}), {**places, acc: (part, ())}).statement(terms.store)
@@ -342,13 +342,13 @@ def by_parts(
 
 
 def _side_by_side(fresh: FreshLoops, heads: tuple[For, ...]) -> tuple[Head, ...]:
-    """One loop for all of them, so that neighbours read side by side also where columns are few."""
+    """One merged loop, so that neighbours read side by side even if there are few columns."""
     flat, at = fresh.loop(product_of(h.loop.extent for h in heads))
     return (*flat, Digits(tuple(h.loop for h in heads), at))
 
 
 def _round(heads: Sequence[For], terms: Sum) -> tuple[list[For], list[For]]:
-    """The heads along which memory is read in larger steps than along the column, and the others."""
+    """The heads along which memory is read with larger strides than along the column, and the others."""
     along = {*terms.loops}
     before = {
         loop

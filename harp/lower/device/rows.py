@@ -1,4 +1,4 @@
-"""Rows on groups of work-items: what one of them would add up, or go along, alone, many do together.
+"""Rows on groups of work-items: sums along rows, and loops over their elements, are shared by a group.
 
     for i { acc = 0; for k < n: acc += v(i, k); for j: out[i, j] = f(acc, i, j) }
         ->  if n >= LONG:
@@ -10,14 +10,13 @@
                     for item j: out[i, j] = f(acc, i, j) }
             else: as it was
 
-An array of the row, in which a work-item would keep what is read several times, such as the exponentials of a softmax,
-becomes one in the workspace of the group:
+A private array of a row, such as the exponentials of a softmax, becomes an array in the workspace of the group:
 
     for i { thread e[n]; for k: e[k] = v(i, k); ...; for j: out[i, j] = e[j] / acc }
         ->  for grid i { workspace e[n]; for item k: e[k] = v(i, k); ...; for item j: out[i, j] = e[j] / acc }
 
-Neighbours read memory side by side, and the order in which terms are added is that of this tree: it depends on the
-length of a row, and neither on how many rows there are nor on the device. Running sums are in `running_sums`.
+Neighbours read memory side by side, and the order of additions is that of this tree: it depends on the length of a row
+only, not on the number of rows or the device. Running sums are in `running_sums`.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ from harp.trace.index.polynomial import product as product_of
 
 
 def shared_rows(fresh: FreshLoops, s: Nest, lanes: int) -> Stmt | None:
-    """The rule for loop nests, whose loops are independent of each other; None if it does not fit."""
+    """The rule for nests of independent loops; None if it does not fit."""
     if not is_plain(s) or is_contraction(s):
         return None
     heads = tuple(h for h in s.heads if isinstance(h, For))
@@ -73,13 +72,13 @@ def shared_rows(fresh: FreshLoops, s: Nest, lanes: int) -> Stmt | None:
         return None
     arrays = {part.buffer.space for part in walk(body) if isinstance(part, Alloc)}
     if arrays >= {Space.WORKSPACE, Space.THREAD}:
-        return None  # a launch has memory for each group or for each work-item
+        return None  # a launch has memory for each group, or for each work-item, not both
     groups = nest((For(h.loop, LoopKind.GRID) for h in heads), body)
     return groups if loops_in(length) else specialise((length - FEW,), groups, s)
 
 
 def shared_running_sum(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt | None:
-    """The rule for a running sum that stands in no loop."""
+    """The rule for a running sum outside of loops."""
     scan = match_scan(s)
     if scan is None or scan.heads:
         return None
@@ -90,7 +89,7 @@ def shared_running_sum(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt | None:
 
 
 def _length(heads: tuple[For, ...], body: Stmt) -> Index | None:
-    """The length of the first row that is added up along memory."""
+    """The length of the first row that is summed along memory."""
     rows = [
         (loops[-1].loop, store.value, product_of(h.loop.extent for h in loops)) for loops, store in accumulations(body)
     ]
@@ -124,7 +123,7 @@ def _statement(fresh: FreshLoops, s: Stmt, lanes: int) -> Stmt:
 
 
 def _kept_by_group(fresh: FreshLoops, s: Alloc, lanes: int) -> Stmt:
-    """The memory of one work-item becomes that of the group; how much that is, the host knows."""
+    """The private memory of a work-item becomes that of the group, of a size that the host knows."""
     if any(loops_in(extent) for extent in s.buffer.shape):
         raise Unsuited
     kept = attrs.evolve(s.buffer, space=Space.WORKSPACE)

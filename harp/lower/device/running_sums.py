@@ -1,4 +1,4 @@
-"""Running sums on groups of work-items, in blocks of which each of them does a part.
+"""Running sums on groups of work-items: in blocks, of which each work-item does a part.
 
     for i < n { acc += v(i); out[i] = f(acc) }
         ->  for block of ITEMS*EACH elements {
@@ -7,9 +7,9 @@
                 for item t { part = 0; for its elements { part += v; out = f(acc + (starts + (before[t] + part))) } }
                 acc += the sum of the block }
 
-Sums are nested in the order in which the parts are made, so that one ends with what the next one begins with: running
-sums of positive numbers never fall. The order depends on the length of a row only. Products of floats stay as they are:
-a part may overflow where the product of all is 0. Source: G. E. Blelloch: "Prefix sums and their applications", 1990.
+Sums are nested in the order in which parts are made, so that the last value of one is the first of the next: running
+sums of positive numbers never decrease. The order depends on a row's length only. Products of floats are not split: a
+part may overflow where the whole is 0. Source: G. E. Blelloch: "Prefix sums and their applications", 1990.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ from harp.trace.scalar.ops import Reduce
 # Elements of a work-item in a block, and of a block.
 _EACH = 4
 BLOCK = ITEMS * _EACH
-# Elements of a part of a row that a group has to itself, where rows are few.
+# Elements of a part of a row that one group does, if there are few rows.
 CHUNK = 4 * BLOCK
 
 
 class _Shared(NamedTuple):
-    """What the work-items share in a running sum: the sums of each, what stands before it in its branch, the sums of
-    branches, and what stands before each of these, and after the last one. With sub-groups the first two are variables
+    """The shared values of a running sum: the sum of each work-item's elements, the sum before it in its branch, the
+    sums of branches, and the sum before each branch and after the last one. With sub-groups the first two are variables
     of the work-items."""
 
     totals: Buffer
@@ -83,7 +83,7 @@ def running_sum(fresh: FreshLoops, scan: Scan, lanes: int) -> Stmt:
     if reduce is Reduce.PROD and not acc.dtype.is_integer:
         raise Unsuited
     if any(buffer.space not in MEMORY for buffer in effects(scan.body).writes - {acc}):
-        raise Unsuited  # each work-item would have such a variable, and none all of it
+        raise Unsuited  # each work-item would have its own variable, with a part of the sum
     room = _Shared(
         in_lanes(acc, "totals", lanes),
         attrs.evolve(shared(acc, "before", ITEMS), space=Space.PRIVATE if lanes else Space.GROUP),
@@ -113,8 +113,8 @@ def running_sum(fresh: FreshLoops, scan: Scan, lanes: int) -> Stmt:
 
 
 def blocked_running_sum(fresh: FreshLoops, scan: Scan, scratch: list[Buffer], lanes: int) -> Stmt:
-    """The rule for running sums in few long rows: a group for each block, which has the same bits as where one group
-    does all blocks of a row.
+    """The rule for running sums in few long rows: a group for each block, with the same bits as if one group does all
+    blocks of a row.
 
     for grid i, b { total = the sum of block b; totals[i, b] = total }
     for i { acc = first; for b { starts[i, b] = acc; acc += totals[i, b] } }
@@ -128,8 +128,8 @@ def blocked_running_sum(fresh: FreshLoops, scan: Scan, scratch: list[Buffer], la
         return (*(of(h.loop) for h in scan.heads), at)
 
     def for_blocks(body: Stmt, first: Callable[[Index], Store], last: Callable[[Index], Sequence[Stmt]]) -> Stmt:
-        """A group for each block, with its first value, and what is done behind the others. Blocks go in the order of
-        the memory that they store to, by which they are proved to keep apart."""
+        """A group for each block, with its first value, and statements after the block. Blocks are numbered in the
+        order of the memory that they store to, so that they are proved to be independent."""
         head, number = fresh.loop(count, LoopKind.GRID)
         b = count - 1 - number if scan.backward and body is scan.body else number
         (along,), e = fresh.loop(minimum(BLOCK, scan.loop.extent - b * BLOCK), LoopKind.SEQUENTIAL)
@@ -153,13 +153,13 @@ def blocked_running_sum(fresh: FreshLoops, scan: Scan, scratch: list[Buffer], la
 
 
 def _last(scan: Scan) -> Stmt:
-    """What the last step stores, where the sum is complete."""
+    """The stores of the last step, when the sum is complete."""
     last: dict[Atom, Index] = {scan.loop: scan.loop.extent - 1}
     return If((scan.loop.extent - 1,), renamed(_without(scan.body, scan.step), last))
 
 
 def _is_same(scan: Scan) -> bool:
-    """Whether each step stores to the same places: the last one counts."""
+    """Whether each step stores to the same elements: then only the last one counts."""
     stores = [part for part in walk(scan.body) if isinstance(part, Store) and part is not scan.step]
     return not any(scan.loop in loops_in(p) for part in stores for p in part.index)
 
@@ -179,7 +179,7 @@ def _totals(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt:
 
 
 def _place(scan: Scan, t: Index) -> Index:
-    """That of a work-item in the sum. Their numbers go up along memory, also where the running sum goes down."""
+    """The place of a work-item in the sum. They are numbered along memory, even if the sum runs backward."""
     return ITEMS - 1 - t if scan.backward else t
 
 
@@ -194,7 +194,7 @@ def _results(fresh: FreshLoops, scan: Scan, room: _Shared, first: Index) -> Stmt
     (low,), _ = fresh.loop(ITEMS // BRANCHES)
     along: tuple[Head, ...]
     along, e = fresh.loop(_EACH, LoopKind.SEQUENTIAL)
-    if scan.backward:  # elements are numbered along memory, as work-items are: so they are proved to keep apart
+    if scan.backward:  # elements are numbered along memory, like work-items, so that they are proved to be independent
         (up,), number = fresh.loop(_EACH)
         along, e = (*along, Digits((up.loop,), _EACH - 1 - e)), _EACH - 1 - number
     at = first + place * _EACH + e

@@ -1,4 +1,4 @@
-"""Scatters on a wide device: each element of the result finds its own updates.
+"""Scatters on a wide device: each element of the result gathers its own updates.
 
     for k < n, j: out[idx[k], j] = u(out[idx[k], j], v(k, j))
         ->  if n >= LONG and m <= FEW:
@@ -8,13 +8,13 @@
                 first[r], last[r] = where the updates of row r begin and end in this order
                 for r, j { acc = out[r, j]; for first[r] <= q < last[r]: acc = u(acc, v(order[q], j)); out[r, j] = acc }
 
-The first are m times as many tests by m times as many work-items, none of which waits for what another one has stored.
-Where no order of the updates changes more than the last digits, the updates of an element are a long sum, and go by its
-parts (`long_sums`); so do the numbers of those that are set, of which the last one counts.
+The first form makes m^2 comparisons in parallel, for m rows, without synchronisation. If the order of updates changes
+only the last digits, the updates of an element are a long sum, split into parts (`long_sums`); for updates that set
+elements, the number of the last one is reduced in the same way.
 
-The second sorts, and keeps the order of the updates of each row. Where they may be added up in another order, blocks of
-them are, and then blocks of blocks, counted from the first update of the row: so a row has the same bits whatever the
-other rows have, and a row that has all updates is no work of one work-item. Of those that are set, the last one counts.
+The second form sorts, and keeps the order of the updates of each row. If their order may change, blocks of them are
+added, and then blocks of blocks, counted from the row's first update: so a row has the same bits whatever the other
+rows have, and the work of a row with all updates is shared. Of updates that set an element, the last one counts.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import Apply, Expr, Position, apply, const, rewrite, select
 from harp.trace.scalar.ops import Op, Reduce
 
-# The most rows that are few; the fewest updates that are sorted; and how many of a row are added up at a time, so often
-# that what is left is one sum for up to 262,144.
+# The most rows of the first form; the fewest updates that are sorted; the size of blocks, and the levels of blocks, so
+# that at most one sum remains for up to 262,144 updates.
 FEW, _MANY, _BLOCK, _LEVELS = 64, 256, 64, 3
 
 _SUMS = {Op.ADD: Reduce.SUM, Op.FMA: Reduce.SUM, Op.MAX: Reduce.MAX, Op.MIN: Reduce.MIN, Op.MUL: Reduce.PROD}
@@ -49,8 +49,8 @@ _SUMS = {Op.ADD: Reduce.SUM, Op.FMA: Reduce.SUM, Op.MAX: Reduce.MAX, Op.MIN: Red
 
 @attrs.frozen
 class _Scatter:
-    """The loop of the updates, those of the elements of an update, the store, and where its place is inside; the loops
-    of the rows that have updates, and the element that a row has."""
+    """The loop over updates, the loops over an update's elements, the store, the conditions under which it is inside;
+    the loops over rows, and the element of the result for a row."""
 
     updates: Loop
     elements: tuple[For, ...]
@@ -61,13 +61,13 @@ class _Scatter:
 
     @property
     def batch(self) -> tuple[For, ...]:
-        """The loops of elements that have places of their own."""
+        """The loops over elements with indices of their own."""
         moving = {loop for p in self.store.index if isinstance(p.atom, Indirect) for loop in loops_in(p)}
         return tuple(h for h in self.elements if h.loop in moving)
 
     @property
     def hit(self) -> Expr:
-        """Whether an update is one of this row."""
+        """Whether an update belongs to this row."""
         found: Expr | None = None
         for p, r in zip(self.store.index, self.place, strict=True):
             if p is not r:
@@ -77,7 +77,7 @@ class _Scatter:
         return found
 
     def is_old(self, e: Expr) -> bool:
-        """Whether it is the element before the update."""
+        """Whether an expression is the element before the update."""
         return isinstance(e, Load) and e.buffer is self.store.buffer and e.index == self.store.index
 
     def updated(self, old: Expr) -> Expr:
@@ -90,7 +90,7 @@ class _Scatter:
 
     @property
     def reduce(self) -> Reduce | None:
-        """What the updates of an element are reduced by, if that may be done in another order."""
+        """The reduction of an element's updates, if their order may change."""
         value = self.store.value
         reduce = _SUMS.get(value.op) if isinstance(value, Apply) else None
         if reduce is None or (reduce is Reduce.PROD and not value.dtype.is_integer):
@@ -121,7 +121,7 @@ def scattered(fresh: FreshLoops, s: Nest, scratch: list[Buffer], lanes: int) -> 
 
 
 def _match(fresh: FreshLoops, s: Nest) -> _Scatter | None:
-    """The scatter that a nest is, if its places are elements of arrays, and nothing else is there."""
+    """The scatter that a nest computes, if indices are elements of arrays, and it does nothing else."""
     s = through_branches(s)
     heads = [h for h in s.heads if isinstance(h, For)]
     inner = s.body.yes if isinstance(s.body, If) else s.body
@@ -157,7 +157,7 @@ def _step(found: _Scatter, acc: Buffer) -> Store:
 
 
 def _element(found: _Scatter, changes: Stmt, acc: Buffer) -> Stmt:
-    """acc = out[r, j]; what changes it; out[r, j] = acc"""
+    """acc = out[r, j]; its changes; out[r, j] = acc"""
     target = found.store.buffer
     first, last = Store(acc, (), Load(target, found.place)), Store(target, found.place, Load(acc, ()))
     return Alloc(acc, sequence((first, changes, last)))
@@ -200,15 +200,15 @@ def _last(fresh: FreshLoops, found: _Scatter, scratch: list[Buffer], lanes: int)
 
 
 class _Sorted:
-    """Makes the launches of a scatter whose updates are sorted by their rows. There is an order for each element of the
-    `batch`, along which places differ."""
+    """Makes the launches of a scatter whose updates are sorted by row, separately for each element of `batch`, along
+    which indices differ."""
 
     def __init__(self, fresh: FreshLoops, found: _Scatter, scratch: list[Buffer]) -> None:
         self.fresh, self.found, self.scratch = fresh, found, scratch
         self.length, self.rows = found.updates.extent, product_of(h.loop.extent for h in found.rows)
         self.batch = tuple(of(h.loop) for h in found.batch)
         sizes = tuple(h.loop.extent for h in found.batch)
-        # The row of each update, or the number of rows where it has none; their order; and the rows in this order.
+        # The row of each update, or the number of rows if it has none; their order; and the rows in this order.
         self.keys, self.order, self.ranks = (
             scratch_array(scratch, name, i64, (*sizes, self.length)) for name in ("keys", "order", "ranks")
         )
@@ -238,7 +238,7 @@ class _Sorted:
         return of(Indirect(array, (*self.batch, p), size, misses))
 
     def rank(self, q: Index) -> Index:
-        """The row of an update in order; the number of rows if it has none."""
+        """The row of update q in sorted order; the number of rows if it has none."""
         return self.indirect(self.ranks, q, self.rows, misses=True)
 
     def begin(self, row: Index) -> Index:
@@ -248,21 +248,21 @@ class _Sorted:
         return self.indirect(self.last, row, self.length + 1)
 
     def row(self) -> Index:
-        """The number of the row that an element of the result belongs to."""
+        """The number of the row of an element of the result."""
         places = [(of(h.loop), h.loop.extent) for h in self.found.rows]
         return _flat(places)
 
     def moved(self, e: Expr, q: Index) -> Expr:
-        """The value for an update in order."""
+        """The value of an update in sorted order."""
         number = self.indirect(self.order, q, self.length)
         return Renaming(Substitution({self.found.updates: number}), {}).value(e)
 
     def over(self, *heads: For) -> tuple[For, ...]:
-        """A grid of the loops, for each order."""
+        """A grid of these loops, for each element of the batch."""
         return tuple(For(h.loop, LoopKind.GRID) for h in (*self.found.batch, *heads))
 
     def sorted(self) -> tuple[Stmt, ...]:
-        """The order of the updates, and where those of each row begin and end in it."""
+        """The order of the updates, and where the updates of each row begin and end in it."""
         found, batch = self.found, self.batch
         target, k = found.store.buffer, of(found.updates)
         places = [(p, n) for p, n in zip(found.store.index, target.shape, strict=True) if isinstance(p.atom, Indirect)]
@@ -315,7 +315,7 @@ class _Sorted:
         return nest(self.over(*head, *inner), Store(sums, (*self.batch, q, *_places(inner)), value))
 
     def added(self, sums: Buffer, inner: tuple[For, ...], reduce: Reduce, level: int) -> Stmt:
-        """Where a block of blocks begins in its row, the sums of all its blocks are added to that of the first one."""
+        """Where a block of blocks begins in its row, the sums of its blocks are added to that of the first one."""
         step = _BLOCK**level
         head, q = self.fresh.loop(self.length)
         along, u = self.fresh.loop(_BLOCK - 1, LoopKind.SEQUENTIAL)
@@ -343,7 +343,7 @@ def _places(heads: Sequence[For]) -> tuple[Index, ...]:
 
 
 def _flat(places: Sequence[tuple[Index, Index]]) -> Index:
-    """The number of a place, given with extents."""
+    """The flat number of a place, given indices with their extents."""
     whole = ZERO
     for p, extent in places:
         whole = whole * extent + p

@@ -1,4 +1,4 @@
-"""Which loop nests groups of work-items share: products, transposes, long rows that are added up, and sorts.
+"""The nests that groups of work-items share: products, transposes, sums of long rows, and sorts.
 
     for i, j { acc = 0; for k: ... }    ->  squares of the result        (`tiles`)
     for i, j: out[i, j] = f(x[j, i])    ->  tiles                        (`tiles`)
@@ -8,8 +8,8 @@
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
     for p: out[p's part] = search(...)  ->  shorter parts
 
-Where work-items are cores, only sorts are shared, of rows that are fewer than the cores. What fits none of these stays
-as it is, for `grid`: an iteration is a work-item.
+If work-items are cores, only sorts are shared, of fewer rows than cores. Other nests stay as they are for `grid`: each
+iteration is a work-item.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import ceildiv, maximum, minimum
 from harp.trace.index.polynomial import ZERO, Loop, loops_in, of, product
 
-# Elements of the shortest row that many sort together, and that cores do: below, their merges cost what they save.
+# The shortest rows that many work-items, and that cores, sort together: for shorter ones, merging costs too much.
 _SORTED, _SORTED_BY_CORES = 2048, 1 << 16
-# Elements of a shorter one, where rows are few on a wide device, and how many rows are not.
+# A shorter limit if there are few rows on a wide device, and the number of rows that is many.
 _SHORTEST, _MANY_ROWS = 32, 4096
-# Values that a work-item looks for.
+# The number of values that a work-item searches for.
 _SEARCHED = 16
 
 
 def share(kernel: Kernel, target: Target) -> Kernel:
-    """The kernel with nests that work-items share."""
+    """The kernel, in which work-items share nests."""
     scratch = list(kernel.scratch)
     body = _Sharing(FreshLoops(kernel), target, scratch).statement(kernel.body, frozenset())
     return attrs.evolve(kernel.with_body(body), scratch=tuple(scratch))
@@ -49,7 +49,7 @@ def share(kernel: Kernel, target: Target) -> Kernel:
 
 @attrs.frozen
 class _Sharing:
-    """Rewrites statements; `known` are the loops of the host round them."""
+    """Rewrites statements; `known` are the enclosing loops of the host."""
 
     fresh: FreshLoops
     target: Target

@@ -1,4 +1,4 @@
-"""Products on groups of work-items: each group computes a square of the result from strips that it shares.
+"""Matrix products on groups of work-items: each group computes a square tile of the result from strips that it shares.
 
     for i, j { acc = 0; for k: acc = fma(a[i, k], b[k, j], acc); out[i, j] = f(acc) }
         ->  for grid ib < ceil(m/SIDE), jb < ceil(n/SIDE) {
@@ -7,8 +7,8 @@
                          for item t, k < DEPTH, u, v: acc[t, u, v] = fma(as[k, ...], bs[k, ...], acc[t, u, v]) }
                 for item t, u, v: out[...] = f(acc[t, u, v]) }
 
-Sums of many terms go by chunks, which are added up in their order. Where the result is small, and has few groups, each
-chunk has some of its own:
+Sums of many terms are split into chunks, which are added in order. If the result is small, and has few groups, each
+chunk has groups of its own:
 
     for i, j { acc = 0; for k: ...; out[i, j] = f(acc) }
         ->  if there are several chunks, and m*n <= SMALL:
@@ -17,9 +17,9 @@ chunk has some of its own:
             else:
                 for i, j { acc = 0; for c { part = 0; for k of chunk c: ...; acc += part }; out[i, j] = f(acc) }
 
-Neighbours read the parts from memory at the same time, and each element of them is used SIDE times. Every element of
-the result, or of a chunk, is one chain of fused multiply-adds in the order of k: no size but that of k changes a bit.
-Source: V. Volkov, J. Demmel: "Benchmarking GPUs to tune dense linear algebra", 2008.
+Neighbours read the strips side by side, and each of their elements is used SIDE times. Every element of the result, or
+of a chunk, is one chain of fused multiply-adds in the order of k: only the size of k affects the bits. Source: V.
+Volkov, J. Demmel: "Benchmarking GPUs to tune dense linear algebra", 2008.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.expr import Expr, apply, const
 from harp.trace.scalar.ops import Op, Reduce
 
-# Work-items of a side of the square, elements of each along it, and terms that are shared at a time.
+# Work-items along a side of a tile, elements of each work-item along it, and terms that are shared at a time.
 _ROW, EACH, DEPTH = 16, 4, 16
 SIDE = _ROW * EACH
-# Terms of a chunk, and elements of a result that is small.
+# Terms of a chunk, and the most elements of a small result.
 _CHUNK, _SMALL = 256, 1 << 16
-# Rows and columns of the smallest result that is worth a square.
+# Rows and columns of the smallest result that is computed by tiles.
 _FEW = 16
 assert ITEMS == _ROW * _ROW
 
 
 class _Square(NamedTuple):
-    """What a group computes: rows from `top` and columns from `start` on, of which the last ones may not be there."""
+    """The tile of a group: rows from `top` and columns from `start` on, some of which may be outside of the result."""
 
     found: Match
     top: Index
@@ -71,7 +71,7 @@ class _Square(NamedTuple):
 
 
 def product_sums(fresh: FreshLoops, s: Nest, scratch: list[Buffer], squares: bool) -> Stmt:
-    """The rules for loop nests that are products, whose loops are independent of each other."""
+    """The rules for nests that are matrix products of independent loops."""
     heads = tuple(h for h in s.heads if isinstance(h, For))
     shape, at = tuple(h.loop.extent for h in heads), tuple(of(h.loop) for h in heads)
     found = match(s)
@@ -84,7 +84,7 @@ def product_sums(fresh: FreshLoops, s: Nest, scratch: list[Buffer], squares: boo
     part = Buffer(f"{acc.name}_part", acc.dtype, (), Space.REG)
 
     def chunk(c: Index, last: Store) -> Stmt:
-        """part = 0; for k of chunk c: part += ...; what is done with it"""
+        """part = 0; for k of chunk c: part += ...; then `last`"""
         along, j = fresh.loop(minimum(_CHUNK, k.extent - c * _CHUNK))
         step = renamed(Store(part, (), apply(Op.FMA, product.a, product.b, Load(part, ()))), {k: c * _CHUNK + j})
         return Alloc(part, sequence((start(part, Reduce.SUM), nest(along, step), last)))
@@ -106,7 +106,7 @@ def product_sums(fresh: FreshLoops, s: Nest, scratch: list[Buffer], squares: boo
 
 
 def tiled(fresh: FreshLoops, s: Nest, otherwise: Stmt, *, chunked: bool = False) -> Stmt | None:
-    """The nest by squares, where it has enough rows and columns; None if that does not fit."""
+    """The nest by tiles, if there are enough rows and columns; None if it does not fit."""
     merged = nest(*coalesced(fresh, [h for h in s.heads if isinstance(h, For)], s.body))
     found = match(merged) or match(s)
     if found is None or any(len(p.loops) > 1 for p in found.products):
@@ -129,7 +129,7 @@ def _private(acc: Buffer) -> Buffer:
 
 
 def _digits(fresh: FreshLoops, flat: Index, low: int) -> tuple[Digits, Index, Index]:
-    """The number of a work-item as two digits, the second of which is below `low`."""
+    """The number of a work-item as two digits; the second is below `low`."""
     (high_head,), high = fresh.loop(ITEMS // low)
     (low_head,), last = fresh.loop(low)
     return Digits((high_head.loop, low_head.loop), flat), high, last
@@ -155,7 +155,7 @@ def _sum(
     first: Index = ZERO,
     length: Index | None = None,
 ) -> Stmt:
-    """acc = 0; for whole parts of the terms, then for what is left: as, bs = parts; acc += as*bs."""
+    """acc = 0; for whole strips of the terms, then for the remainder: as, bs = strips; acc += as*bs."""
     length = product.loops[0].extent if length is None else length
     whole = floordiv(length, DEPTH)
     blocks, kb = fresh.loop(whole, LoopKind.SEQUENTIAL)
@@ -173,7 +173,7 @@ def _sum(
 
 
 def _each(fresh: FreshLoops) -> tuple[tuple[For, ...], Index, Index]:
-    """The loops over the elements of a work-item."""
+    """The loops over the elements of a work-item in a tile."""
     (first,), u = fresh.loop(EACH, LoopKind.UNROLL)
     (second,), v = fresh.loop(EACH, LoopKind.UNROLL)
     return (first, second), u, v
@@ -194,7 +194,7 @@ def _part(
     first: Index,
     length: Index,
 ) -> Stmt:
-    """as, bs = parts of this many terms; acc += as*bs."""
+    """as, bs = strips of this many terms; acc += as*bs."""
     (k,) = product.loops
     row, column = square.found.row, square.found.column
     staged = (
@@ -214,7 +214,7 @@ def _part(
 def _staged(
     fresh: FreshLoops, e: Expr, strip: Buffer, side: tuple[Loop, Index], depth: tuple[Loop, Index], length: Index
 ) -> Stmt:
-    """strip[k, i] = e(i, k), read by neighbours along memory; 0 where the row is not there."""
+    """strip[k, i] = e(i, k), read side by side along memory; 0 outside of the matrix."""
     (row, top), (k, first) = side, depth
     head, t = items(fresh)
     repeat, r = fresh.loop(DEPTH * SIDE // ITEMS, LoopKind.UNROLL)
@@ -232,7 +232,7 @@ def _staged(
 
 
 def _results(fresh: FreshLoops, square: _Square, sums: dict[Buffer, Buffer]) -> Stmt:
-    """What is computed of the sums, for the elements that are there."""
+    """The statements that use the sums, for elements inside of the result."""
     row, column = square.found.row, square.found.column
     head, t = items(fresh)
     digits, y, x = _digits(fresh, t, _ROW)
@@ -243,13 +243,13 @@ def _results(fresh: FreshLoops, square: _Square, sums: dict[Buffer, Buffer]) -> 
     return nest((*head, digits, *each), If((row.extent - 1 - i, column.extent - 1 - j), body))
 
 
-# Rows and columns of a tile, elements of a work-item, and operands that have one.
+# The side of a tile, and the most transposed operands.
 _SIDE, _TILES = 32, 4
 _EACH = _SIDE * _SIDE // ITEMS
 
 
 def transposed(fresh: FreshLoops, s: Nest) -> Stmt | None:
-    """What lies across the columns of a result is transposed in memory that a group shares.
+    """Operands that are read across the columns of a result are transposed in memory of the group.
 
         for i, j: out[i, j] = f(x[j, i], y[i, j])
             ->  for grid ib < ceil(m/SIDE), jb < ceil(n/SIDE) {
@@ -257,9 +257,9 @@ def transposed(fresh: FreshLoops, s: Nest) -> Stmt | None:
                     for item t: tile[j, i] = x[jb*SIDE + j, ib*SIDE + i]
                     for item t: out[ib*SIDE + i, jb*SIDE + j] = f(tile[j, i], y[...]) }
 
-    Neighbours read and store what is side by side in memory, both times. A row of the tile is longer by one, so that
-    neighbours do not meet in one bank of the shared memory. Source: G. Ruetsch, P. Micikevicius: "Optimizing matrix
-    transpose in CUDA", 2009.
+    Neighbours read and store side by side, both times. A row of the tile is longer by one, so that neighbours use
+    different banks of the shared memory. Source: G. Ruetsch, P. Micikevicius: "Optimizing matrix transpose in CUDA",
+    2009.
     """
     heads = [h for h in s.heads if isinstance(h, For) and not loops_in(h.loop.extent)]
     if len(heads) < max(len(s.heads), 2) or not is_straight(s.body) or makes_index_arrays(s.body):
@@ -287,7 +287,7 @@ def _by_tiles(
     top, start = rows * _SIDE, columns * _SIDE
 
     def shared(along_rows: bool) -> Stmt:
-        """A loop over the tile, neighbours being in one row of `x` or of the result, if they are there."""
+        """A loop over the tile, in which neighbours are in one row of `x` or of the result, if they are inside."""
         head, t = items(fresh)
         (high_head,), high = fresh.loop(ITEMS // _SIDE)
         (low_head,), low = fresh.loop(_SIDE)

@@ -1,5 +1,5 @@
-"""A graph comes in; a graph goes out whose arithmetic machines have, with fewer nodes.
+"""A graph comes in; a graph goes out with fewer nodes, and only arithmetic that machines have.
 
-Complex numbers are computed by their parts, float16 and bfloat16 in float32; memory holds what the user asked for.
+Complex numbers are computed by parts, float16 and bfloat16 in float32; dtypes in memory stay the user's.
 Read `legalise.py` first.
 """

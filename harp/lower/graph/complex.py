@@ -1,7 +1,7 @@
-"""Scalar expressions over complex numbers, by their real and imaginary parts: one row for each operation.
+"""Scalar expressions over complex numbers, by real and imaginary parts: one row for each operation.
 
-A complex operand is read by `real` and `imag`, and a complex value is put together by `complex` at the end. What is not
-arithmetic is in `harp.lower.graph.complex_math`.
+A complex operand is read by `real` and `imag`, and a complex result is built by `complex`. Elementary functions are in
+`harp.lower.graph.complex_math`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Value = Expr | Parts
 
 
 def split(e: Expr) -> Expr:
-    """The same value without complex operations; an expression without complex numbers as it is."""
+    """The same value without complex operations."""
     if not any(x.dtype.is_complex for x in walk((e,))):
         return e
     new: dict[Expr, Value] = {}
@@ -27,10 +27,10 @@ def split(e: Expr) -> Expr:
             new[x] = _apply(x, [new[a] for a in x.operands])
         else:
             new[x] = _leaf(x)
-    return _whole(new[e])
+    return _joined(new[e])
 
 
-def _whole(value: Value) -> Expr:
+def _joined(value: Value) -> Expr:
     return value if isinstance(value, Expr) else apply(Op.COMPLEX, *value)
 
 
@@ -45,7 +45,7 @@ def _leaf(e: Expr) -> Value:
 
 def _apply(e: Apply, args: list[Value]) -> Value:
     if not e.dtype.is_complex and not any(a.dtype.is_complex for a in e.operands):
-        return apply(e.op, *map(_whole, args), cast_to=e.dtype)
+        return apply(e.op, *map(_joined, args), cast_to=e.dtype)
     return _cast(e, args[0]) if e.op is Op.CAST else ROWS[e.op](*args)
 
 

@@ -1,8 +1,8 @@
 """Elementary functions of complex numbers by their parts, with C99's values at infinities, NaN and signed zeros.
 
-complex64 goes by way of float64 where squares could overflow or digits be lost; inverse trigonometric and hyperbolic
-functions are computed in float64. Methods: Smith, "Algorithm 116: Complex division", 1962; Kahan, "Branch cuts for
-complex elementary functions", 1987.
+complex64 is computed in float64 where squares could overflow or digits be lost, and so are inverse trigonometric and
+hyperbolic functions. Methods: Smith, "Algorithm 116: Complex division", 1962; Kahan, "Branch cuts for complex
+elementary functions", 1987.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Parts = tuple[Expr, Expr]
 
 
 def signed(size: Expr, like: Expr) -> Expr:
-    """`size` >= 0 with the sign of `like`, that of a zero included."""
+    """`size` >= 0 with the sign of `like`, which may be a signed zero."""
     below = like < 0
     negative_zero = equals(like, 0) & (1 / like < 0)
     return select(below | negative_zero, -size, size)
@@ -37,7 +37,7 @@ def choose(condition: Expr, yes: Parts, no: Parts) -> Parts:
 
 
 def to_wide(z: Parts) -> Parts:
-    """In float64."""
+    """The parts in float64."""
     return cast(z[0], f64), cast(z[1], f64)
 
 
@@ -110,7 +110,7 @@ def quotient(a: Parts, b: Parts) -> Parts:
 
 
 def reciprocal(z: Parts) -> Parts:
-    """1 / z by the same method, with the signs of zeros of conj(z)/|z|**2; at 0 an infinity and NaN, as 1/z."""
+    """1 / z by the same method, with the signs of zeros of conj(z)/|z|**2; 1/0 is an infinity and a NaN."""
     sizes = absolute(z[1]), absolute(z[0])
     swapped = ~((sizes[0] < sizes[1]) | apply(Op.EQ, *sizes))  # also for NaN
     large, small = select(swapped, z[1], z[0]), select(swapped, z[0], z[1])
@@ -222,7 +222,7 @@ def power(a: Parts, b: Parts) -> Parts:
 
 
 def _hyperbolic(x: Expr) -> tuple[Expr, Expr, Expr]:
-    """cosh(x), sinh(x), and a factor of both, which is not 1 where they would overflow without need."""
+    """cosh(x), sinh(x), and a common factor, which is not 1 only where they would overflow too early."""
     size = absolute(x)
     half, one = number(0.5, x), number(1, x)
     large = (9.0 if x.dtype is f32 else 20.0) < size

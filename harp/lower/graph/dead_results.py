@@ -1,17 +1,17 @@
-"""Iterations without what nobody reads: results, what is carried for them, and what they are computed of; and of arrays
-that are kept for each step, all but the elements that another loop reads.
+"""Removal of dead results of iterations, and of the carried values and computations that only they need. Of arrays with
+a value for each step, only the elements that another loop reads are kept.
 
-    c, y = for t: c, g(c)              where nobody reads y   ->   c = for t: c
-    c, d = for t: f(c), h(c, d)        where nobody reads d   ->   c = for t: f(c)
-    d = for t: h(d)  of elements x[t]  that no step reads     ->   d = for t: h(d)
+    c, y = for t: c, g(c)              where y is unused        ->   c = for t: c
+    c, d = for t: f(c), h(c, d)        where d is unused        ->   c = for t: f(c)
+    d = for t: h(d)  of elements x[t]  that no step reads       ->   d = for t: h(d)
 
-The states that a loop keeps for its gradient go in this way where the gradient is linear: readers come first.
+So the states that a loop keeps for its gradient are removed if the gradient is linear. Users are visited first.
 
     for t: c = f(c), keeps c              ->   for t: c = f(c), keeps c[t]
     for t backward: g(c_t[t])             ->   for t backward: g(kept_t)
 
-So the gradient of a loop that changes an array element by element, or a table row by row, keeps elements or rows of
-each step, and not the array. Which ones are read is known from the number of the step alone, and they are fewer.
+So the gradient of a loop that changes an array element by element, or a table row by row, keeps one element or row for
+each step, not the array. This needs indices that depend on the step's number only, and parts that are smaller.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from harp.trace.index.polynomial import Shape, product
 
 
 class _Kept(NamedTuple):
-    """What is left of an iteration: its steps, the places of its inputs, and the numbers of its results."""
+    """The live part of an iteration: its steps, the positions of its inputs, and the numbers of its results."""
 
     node: Iteration
     places: tuple[int, ...]
@@ -38,21 +38,21 @@ class _Kept(NamedTuple):
 
 
 def without_dead_results(graph: Graph) -> Graph:
-    """The same graph, with iterations that compute what is read."""
+    """The graph, in which iterations compute only results that are used."""
     nodes = graph.nodes()
     if not any(isinstance(node, Iteration) for node in nodes):
         return graph
     kept = _kept(graph, nodes)
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        found = kept.get(node.whole if isinstance(node, Part) else node)
-        if found is not None and isinstance(node, Part):
+        live = kept.get(node.whole if isinstance(node, Part) else node)
+        if live is not None and isinstance(node, Part):
             (whole,) = inputs
             assert isinstance(whole, Several)
-            return Part(whole, found.results.index(node.number)) if node.number in found.results else node
-        if found is not None:
-            node = selected(_over(found.node, inputs), found.places, found.results)
-            dropped = len(found.results) < len(found.node.body.outputs)
+            return Part(whole, live.results.index(node.number)) if node.number in live.results else node
+        if live is not None:
+            node = selected(_over(live.node, inputs), live.places, live.results)
+            dropped = len(live.results) < len(live.node.body.outputs)
             return _with_clean_steps(node) if dropped else node
         return with_inputs(node, inputs)
 
@@ -60,21 +60,21 @@ def without_dead_results(graph: Graph) -> Graph:
 
 
 def _kept(graph: Graph, nodes: Sequence[Node]) -> dict[Node, _Kept]:
-    """What is left of each iteration, from the outputs back."""
+    """The live part of each iteration, from the outputs back."""
     read: set[Node] = {*graph.outputs}
     kept: dict[Node, _Kept] = {}
     for node in reversed(nodes):
         if isinstance(node, Iteration):
             parts = {part.number for part in node.parts if part in read}
-            found = kept[node] = _needed(_with_clean_steps(node), parts)
-            read |= {node.operands[place - 1] for place in found.places}
+            live = kept[node] = _live_part(_with_clean_steps(node), parts)
+            read |= {node.operands[place - 1] for place in live.places}
         elif node in read:
             read |= {*node.inputs}
     return kept
 
 
 def _with_clean_steps(node: Iteration) -> Iteration:
-    """The iteration, with steps whose own iterations compute what is read."""
+    """The iteration, without dead results in its steps."""
     steps = without_dead_results(graph_of(node.body))
     body = attrs.evolve(node.body, outputs=steps.outputs, sites=sites_of(steps))
     return Iteration(node.length, node.operands, body, node.tested, node.reverse)
@@ -84,10 +84,10 @@ def _over(node: Iteration, operands: tuple[Node, ...]) -> Iteration:
     return Iteration(node.length, operands, node.body, node.tested, node.reverse)
 
 
-def _needed(node: Iteration, parts: set[int]) -> _Kept:
-    """What is read for some results: what they are computed of, and what that is in the step before."""
+def _live_part(node: Iteration, parts: set[int]) -> _Kept:
+    """The inputs and results that these results need, in this step and in earlier ones."""
     body = node.body
-    numbers = {given: place for place, given in enumerate(body.inputs)}
+    numbers = {i: place for place, i in enumerate(body.inputs)}
     results = {*parts, 0} if node.tested else {*parts}
     places: set[int] = set()
     while True:
@@ -101,12 +101,12 @@ def _needed(node: Iteration, parts: set[int]) -> _Kept:
     return _Kept(node, tuple(sorted(places | carried)), tuple(sorted(results)))
 
 
-# Of an array, elements that are kept in its place.
+# The most parts of an array that are kept in its place.
 _FEW = 8
 
 
 class _Read(NamedTuple):
-    """What a loop reads of what another one keeps of each step: the node there, and the same in the step that keeps."""
+    """A read of an array that another loop keeps for each step: the node, and its equal in the other loop."""
 
     kept: Part
     node: Node
@@ -114,58 +114,58 @@ class _Read(NamedTuple):
 
 
 def kept_elements(graph: Graph) -> Graph:
-    """The graph, in which loops keep what is read of what they keep."""
+    """The graph, in which loops keep only the parts of their values that other loops read."""
     if not any(isinstance(node, Iteration) for node in graph.nodes()):
         return graph
     reads = _reads(graph)
-    more = {node: tuple(dict.fromkeys(read.value for read in found)) for node, found in _by_keeper(reads).items()}
+    more = {node: tuple(dict.fromkeys(read.value for read in changed)) for node, changed in _by_keeper(reads).items()}
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        made = with_inputs(node, inputs)
-        if not isinstance(node, Iteration) or not isinstance(made, Iteration):
-            return made
+        new = with_inputs(node, inputs)
+        if not isinstance(node, Iteration) or not isinstance(new, Iteration):
+            return new
         if node in more:
-            outputs = (*made.body.outputs, *more[node])
-            body = attrs.evolve(made.body, outputs=outputs)
-            made = Iteration(made.length, made.operands, body, made.tested, made.reverse)
+            outputs = (*new.body.outputs, *more[node])
+            body = attrs.evolve(new.body, outputs=outputs)
+            new = Iteration(new.length, new.operands, body, new.tested, new.reverse)
         if node in reads:
-            made = _reading(node, made, reads[node], more)
-        return with_body(made, kept_elements)
+            new = _narrowed(node, new, reads[node], more)
+        return with_body(new, kept_elements)
 
-    found = transform(graph, rule)
-    return without_dead_results(found) if reads else found
+    changed = transform(graph, rule)
+    return without_dead_results(changed) if reads else changed
 
 
 def _reads(graph: Graph) -> dict[Iteration, list[_Read]]:
-    """What each loop reads of what others keep, where that is less in all of them."""
+    """The reads of each loop from arrays that other loops keep, if all readers of the array read small parts."""
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes():
         for operand in dict.fromkeys(node.inputs):
             readers.setdefault(operand, []).append(node)
-    found: dict[Iteration, list[_Read]] = {}
+    reads: dict[Iteration, list[_Read]] = {}
     keepers: set[Node] = set()
     for part, using in readers.items():
         if not isinstance(part, Part) or not isinstance(part.whole, Iteration) or part in graph.results:
             continue
-        keeps = part.number >= part.whole.body.carried and part.whole not in found
+        keeps = part.number >= part.whole.body.carried and part.whole not in reads
         groups = [_read_by(part, node) for node in using] if keeps else []
         if groups and all(groups) and not any(node in keepers for node in using):
             keepers.add(part.whole)
             for node, group in zip(using, groups, strict=True):
                 assert isinstance(node, Iteration)
-                found.setdefault(node, []).extend(group or ())
-    return found
+                reads.setdefault(node, []).extend(group or ())
+    return reads
 
 
 def _by_keeper(reads: dict[Iteration, list[_Read]]) -> dict[Node, list[_Read]]:
-    found: dict[Node, list[_Read]] = {}
+    by_keeper: dict[Node, list[_Read]] = {}
     for read in (read for group in reads.values() for read in group):
-        found.setdefault(read.kept.whole, []).append(read)
-    return found
+        by_keeper.setdefault(read.kept.whole, []).append(read)
+    return by_keeper
 
 
 def _read_by(kept: Part, node: Node) -> list[_Read] | None:
-    """What a node reads of the elements of an array; None where it reads another way, or more than a few of them."""
+    """The reads of a node from such an array; None if it reads the array otherwise, or more than a few parts."""
     if not isinstance(node, Iteration) or node.operands.count(kept) != 1:
         return None
     body, place = node.body, 1 + node.operands.index(kept)
@@ -181,20 +181,20 @@ def _read_by(kept: Part, node: Node) -> list[_Read] | None:
 
 
 def _readers(array: Node, body: Body) -> list[Node]:
-    """What reads an array; of a view of it, of which elements are read, these."""
+    """The nodes that read an array; a view of which only elements are gathered is replaced by these gathers."""
     graph = graph_of(body)
-    found: list[Node] = []
+    readers: list[Node] = []
     for node in graph.nodes():
         if array in node.inputs:
             further = [inner for inner in graph.nodes() if node in inner.inputs]
             gathers = node not in graph.outputs and all(isinstance(inner, Gather) for inner in further)
-            found += further if isinstance(node, View) and gathers else [node]
-    return list(dict.fromkeys(found))
+            readers += further if isinstance(node, View) and gathers else [node]
+    return list(dict.fromkeys(readers))
 
 
 def _is_less(node: Node, array: Node, number: Input) -> bool:
-    """Whether it is a part of an array without some of its axes, or with a few places along one that is a size, at
-    places that the number of the step says."""
+    """Whether a node reads a smaller part of an array, with fewer axes, or bounded along an axis of symbolic size, at
+    indices that depend on the step's number only."""
     if isinstance(node, Gather):
         at = [i for i in walk(node.indices) if isinstance(i, Input)]
         of_array = node.src is array or (isinstance(node.src, View) and node.src.src is array)
@@ -209,21 +209,21 @@ def _is_smaller(part: Shape, whole: Shape) -> bool:
     return len(part) < len(whole) or (len(part) == len(whole) and any(few))
 
 
-def _reading(old: Iteration, node: Iteration, reads: Sequence[_Read], more: dict[Node, tuple[Node, ...]]) -> Iteration:
-    """The loop with what it reads as elements of arrays of their own."""
+def _narrowed(old: Iteration, node: Iteration, reads: Sequence[_Read], more: dict[Node, tuple[Node, ...]]) -> Iteration:
+    """The loop, which gets the parts that it reads as elements of arrays of their own."""
     body = node.body
-    given = {read.node: fresh_input("kept", read.node.shape, read.node.dtype) for read in reads}
+    kept = {read.node: fresh_input("kept", read.node.shape, read.node.dtype) for read in reads}
     operands = []
     for read in reads:
         (part,) = (new for before, new in zip(old.operands, node.operands, strict=True) if before is read.kept)
         assert isinstance(part, Part) and isinstance(read.kept.whole, Iteration)
         first = len(read.kept.whole.body.outputs)
         operands.append(Part(part.whole, first + more[read.kept.whole].index(read.value)))
-    graph = replaced(graph_of(body), dict[Node, Node](given))
+    graph = replaced(graph_of(body), dict[Node, Node](kept))
     split = 1 + body.carried + body.sliced
-    inputs = (*graph.inputs[:split], *given.values(), *graph.inputs[split:])
+    inputs = (*graph.inputs[:split], *kept.values(), *graph.inputs[split:])
     whole = Graph(inputs, graph.outputs, graph.sites)
-    closed, outside = close(whole, body.carried, body.sliced + len(given), hoists=False, recomputes=body.recomputes)
+    closed, outside = close(whole, body.carried, body.sliced + len(kept), hoists=False, recomputes=body.recomputes)
     assert not outside, "a body reads nothing but its inputs"
     every = (*node.operands[: split - 1], *operands, *node.operands[split - 1 :])
     return Iteration(node.length, every, closed, node.tested, node.reverse)

@@ -1,10 +1,10 @@
-"""What the steps of a loop multiply matrices by lies in memory as the products read it.
+"""Loop-invariant factors of matrix products are transposed before the loop.
 
     for t: c = f(c @ w.T)     ->   v = contiguous(w.T); for t: c = f(c @ v)
 
-A product goes along rows of its right factor. Of one that lies the other way round it transposes pieces, in each step
-the same ones again: so it is transposed once, before the loop, and before the loops round that if it stays the same in
-them, too. The gradient of a recurrent cell has such a product.
+A product reads rows of its right factor, so a factor that lies the other way is transposed by tiles, again in each
+step. Therefore it is transposed once, before the outermost loop in which it is invariant. The gradient of a recurrent
+cell has such a product.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from harp.trace.scalar.ops import Reduce
 
 
 def factors_before_loops(graph: Graph) -> Graph:
-    """The graph, with such factors before its loops."""
+    """The graph, with such factors transposed before its loops."""
     if not any(isinstance(node, Iteration) for node in graph.nodes()):
         return graph
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        made = with_inputs(node, inputs)
-        if not isinstance(made, Iteration):
-            return made
-        made = with_body(made, factors_before_loops)
-        is_repeated = made.length is None or made.length.constant not in (0, 1)
-        return _moved(made) if is_repeated else made
+        new = with_inputs(node, inputs)
+        if not isinstance(new, Iteration):
+            return new
+        new = with_body(new, factors_before_loops)
+        is_repeated = new.length is None or new.length.constant not in (0, 1)
+        return _moved(new) if is_repeated else new
 
     return transform(graph, rule)
 
 
 def _moved(node: Iteration) -> Iteration:
-    """The iteration, which gets such factors as further operands."""
+    """The iteration, with transposed factors as further operands."""
     body = node.body
     fixed: dict[Node, Node] = {body.inputs[place]: node.operands[place - 1] for place in body.place()[2]}
-    given: dict[Contiguous, Input] = {}  # what goes before the loop, in terms of the inputs of the body
+    factors: dict[Contiguous, Input] = {}  # the transposed factors, in terms of the inputs of the body
 
     def input_for(made: Contiguous) -> Input:
-        return given.setdefault(made, fresh_input("factor", made.shape, made.dtype))
+        return factors.setdefault(made, fresh_input("factor", made.shape, made.dtype))
 
     def along_rows(view: View, axis: int) -> View:
         shape = _exchanged(view.src.shape, axis)
@@ -52,27 +52,27 @@ def _moved(node: Iteration) -> Iteration:
     def rule(inner: Node, inputs: tuple[Node, ...]) -> Node:
         made = with_inputs(inner, inputs)
         if isinstance(made, Contiguous) and isinstance(made.src, View) and made.src.src in fixed:
-            return input_for(made)  # as those of a loop in this one
+            return input_for(made)  # as the factors of an inner loop
         if isinstance(made, MapReduce):
             across: dict[Node, Node] = {
                 view: along_rows(view, axis) for view, axis in _lying_across(made) if view.src in fixed
             }
-            return _reading(made, across) if across else made
+            return _with_operands(made, across) if across else made
         return made
 
     steps = transform(graph_of(body), rule)
-    if not given:
+    if not factors:
         return node
-    whole = Graph((*steps.inputs, *given.values()), steps.outputs, steps.sites)
+    whole = Graph((*steps.inputs, *factors.values()), steps.outputs, steps.sites)
     closed, outside = close(whole, body.carried, body.sliced, hoists=False, recomputes=body.recomputes)
     assert not outside, "a body reads nothing but its inputs"
-    before = replaced(Graph((), tuple(given)), fixed).outputs
+    before = replaced(Graph((), tuple(factors)), fixed).outputs
     return Iteration(node.length, (*node.operands, *before), closed, node.tested, node.reverse)
 
 
 def _lying_across(node: MapReduce) -> Iterator[tuple[View, int]]:
-    """The factors of a product of matrices of which another axis than the last one goes along the rows of the result,
-    and the last one along the sum; and this axis."""
+    """The right factors of a matrix product whose last axis is summed, while another axis is that of the result's rows;
+    and this axis."""
     rows = [axis for axis in range(len(node.domain)) if axis not in node.axes]
     if node.reduce is not Reduce.SUM or len(rows) < 2:
         return
@@ -90,12 +90,12 @@ def _lying_across(node: MapReduce) -> Iterator[tuple[View, int]]:
 
 
 def _is_along(p: Index, size: Index) -> bool:
-    """Whether it goes along all of an axis."""
+    """Whether an index runs along a whole axis."""
     return isinstance(p.atom, Loop) and p.atom.extent is size
 
 
-def _reading(node: MapReduce, views: Mapping[Node, Node]) -> Node:
-    """The sum of the same terms, with others in place of views; they may be of use elsewhere as they are."""
+def _with_operands(node: MapReduce, views: Mapping[Node, Node]) -> Node:
+    """The sum with other operands in place of views, in it and in its terms; other users of the terms keep theirs."""
 
     def term(operand: Node) -> Node:
         if not isinstance(operand, MapReduce) or operand.reduce is not None:
@@ -106,7 +106,7 @@ def _reading(node: MapReduce, views: Mapping[Node, Node]) -> Node:
 
 
 def _exchanged(values: tuple[Index, ...], axis: int) -> tuple[Index, ...]:
-    """With that axis last, and the last one in its place."""
-    found = list(values)
-    found[axis], found[-1] = found[-1], found[axis]
-    return tuple(found)
+    """The values with those of this axis and of the last one exchanged."""
+    result = list(values)
+    result[axis], result[-1] = result[-1], result[axis]
+    return tuple(result)

@@ -1,16 +1,15 @@
-"""Arrays that are made, then changed in some places, are changed in place: what is put there, and what is read between
-changes, is computed before.
+"""Updates of arrays in place: what a scatter puts is computed before it, and so is what is read between two scatters.
 
     y = a scatter of u = f(x) to x      ->  x; u = contiguous f(x); y = x with u in its places, where x is in memory
 
-That is so if nothing reads x but the scatter and what it puts. Updates that are as large as x are computed while they
-are put, to a copy of x.
+This needs that only the scatter and its updates read x. Updates as large as x are computed while they are put, to a
+copy of x.
 
     y = x with a at [0]; z = y with f(y[0], y[1]) at [1]
                                         ->   b = f(a, x[1]); y = x with a at [0]; z = y with b at [1]
 
-What is read between two changes, of elements that the first one leaves as they are, is read before it; of those that it
-sets, it is what it sets. So no state between the changes is wanted as an array of its own.
+An element read between two scatters, if the first one leaves it as it is, is read before it; if the first one sets it,
+it is the update. So the state between the scatters is not needed as an array.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ from harp.trace.scalar.expr import Position
 
 
 def updated_in_place(graph: Graph, carried: Sequence[Input] = ()) -> Graph:
-    """The graph in which updates are computed before they are put to arrays that are changed in place.
+    """The graph in which updates of arrays that can be changed in place are computed before their scatter.
 
-    Those inputs that are `carried` by a loop may be changed in place, too. Whether all readers of one are done by then,
-    its indices included, is found out where its memory is chosen (`harp.lower.kernels.donate`); here its updates only
-    stop to be a reader, those of several scatters one after the other as well.
+    Inputs that are `carried` by a loop may be changed in place, too. Whether all their reads, indices included, come
+    first is decided where memory is chosen (`harp.lower.kernels.donate`); here only the updates stop to be readers,
+    also those of a chain of scatters.
     """
     users = _users(graph.nodes())
 
@@ -66,15 +65,15 @@ def updated_in_place(graph: Graph, carried: Sequence[Input] = ()) -> Graph:
 
 
 def changed_in_place(nodes: Sequence[Node], outputs: Sequence[Node]) -> dict[Node, Scatter]:
-    """The arrays that nobody reads but the scatter which changes them, and what is computed before for it."""
+    """The arrays whose only reader, besides computations done before it, is a scatter; each with that."""
     users = _users(nodes)
-    found: dict[Node, Scatter] = {}
+    scatters: dict[Node, Scatter] = {}
     for node in nodes:
         if isinstance(node, Scatter) and node.inputs.count(node.base) == 1:
             computed = users[node.base] == [node] or isinstance(node.updates, Contiguous)
             if computed and _reads_end(node, users, outputs):
-                found[node.base] = node
-    return found
+                scatters[node.base] = node
+    return scatters
 
 
 def _users(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
@@ -86,27 +85,27 @@ def _users(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
 
 
 def _reads_end(node: Scatter, users: dict[Node, list[Node]], outputs: Sequence[Node]) -> bool:
-    """Whether everything that is computed of the base, but the scatter, is computed for its updates only."""
+    """Whether all values computed from the base, except the scatter, are computed for its updates only."""
     if isinstance(node.base, (Input, Constant)):
         return False
     if users[node.base] == [node]:
         return node.base not in outputs
     before = set(walk((node.updates, *node.indices))) - set(walk((node.base,)))
-    left, seen = [node.base], {node.base, node}
-    while left:
-        reader = left.pop()
+    stack, seen = [node.base], {node.base, node}
+    while stack:
+        reader = stack.pop()
         if reader in outputs:
             return False
         more = [user for user in users[reader] if user not in seen]
         if not before.issuperset(more):
             return False
         seen.update(more)
-        left += more
+        stack += more
     return True
 
 
 def reads_before_updates(graph: Graph) -> Graph:
-    """The graph, in which few elements are read of what the inputs are before they change."""
+    """The graph, in which reads of few elements of updated inputs become reads of the inputs before the update."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         made = with_inputs(node, inputs)
@@ -115,56 +114,57 @@ def reads_before_updates(graph: Graph) -> Graph:
                 return made.src.updates
             if not _are_apart(made, made.src):
                 break
-            made = _of(made, made.src.base)
+            made = _read_of(made, made.src.base)
         return made
 
     return transform(graph, rule)
 
 
 def _is_few(read: Gather | View, change: Scatter) -> bool:
-    """Whether few elements are read of an input that has changed."""
+    """Whether few elements are read, of an input after updates."""
     base: Node = change
     while isinstance(base, Scatter):
         base = base.base
     return isinstance(base, Input) and bounded(product(read.shape)) and not bounded(product(change.shape))
 
 
-def _of(read: Gather | View, array: Node) -> Node:
+def _read_of(read: Gather | View, array: Node) -> Node:
     if isinstance(read, Gather):
         return Gather(array, read.indices, read.fill, read.strict)
     return view(array, read.shape, read.index, read.conditions, read.fill)
 
 
 def _is_set(read: Gather | View, change: Scatter) -> bool:
-    """Whether all that is read is what was set, in the same order. What a view reads is certain to be there."""
+    """Whether the elements that are read are the updates, in order. A view without conditions reads inside the
+    array."""
     if change.kind is not Put.SET or len(change.indices) != len(change.shape) or read.shape != change.updates.shape:
         return False
     if not _are_distinct(change):
         return False
-    own, others = _places(read), [_place(index) for index in change.indices]
-    if len(own) != len(others) or not all(p is q for p, q in zip(own, others, strict=True)):
+    read_at, set_at = _index_formulas(read), [_formula(index) for index in change.indices]
+    if len(read_at) != len(set_at) or not all(p is q for p, q in zip(read_at, set_at, strict=True)):
         return False
     certain = isinstance(read, View) and not read.conditions
-    return all(p is not None and (certain or _is_inside(p, n)) for p, n in zip(own, change.shape, strict=True))
+    return all(p is not None and (certain or _is_inside(p, n)) for p, n in zip(read_at, change.shape, strict=True))
 
 
 def _are_distinct(change: Scatter) -> bool:
-    """Whether no place has two updates: each axis of the updates moves an index that no other one moves."""
-    places = [p for index in change.indices if (p := _place(index)) is not None]
+    """Whether no element has two updates: each axis of the updates moves an index that no other axis moves."""
+    places = [p for index in change.indices if (p := _formula(index)) is not None]
     slopes = {loop: split_linear(p, loop) for p in places if len(loops_in(p)) == 1 for loop in loops_in(p)}
     moving = {loop for loop, parts in slopes.items() if parts is not None and parts[0].constant}
     return change.unique or moving.issuperset(p.atom for p in positions(change.indices[0].shape) if p is not ZERO)
 
 
 def _are_apart(read: Gather | View, change: Scatter) -> bool:
-    """Whether none of the elements that are read has changed: along some axis, all of them are at other places."""
-    own, others = _places(read), [_place(index) for index in change.indices]
+    """Whether none of the elements that are read has changed: along some axis the indices always differ."""
+    read_at, changed_at = _index_formulas(read), [_formula(index) for index in change.indices]
     clips = isinstance(read, Gather) and read.fill is None
     shape = read.indices[0].shape if isinstance(read, Gather) else read.shape
     changed = change.indices[0].shape
     both: Shape = (*shape, *changed)
     left, right = at(shape, positions(both)[: len(shape)]), at(changed, positions(both)[len(shape) :])
-    for p, q, size in zip(own, others, change.shape, strict=False):
+    for p, q, size in zip(read_at, changed_at, change.shape, strict=False):
         if p is None or q is None or not _names_itself(q, size, change.clips):
             continue
         if isinstance(read, Gather) and not _names_itself(p, size, clips):
@@ -175,8 +175,8 @@ def _are_apart(read: Gather | View, change: Scatter) -> bool:
 
 
 def _names_itself(p: Index, size: Index, clips: bool) -> bool:
-    """Whether an index names the place of that number, if any: a negative one counts from the end, and one behind the
-    end is the last place if it is clipped."""
+    """Whether an index means the element of that number, if there is one: negative indices count from the end, and with
+    `clips` an index behind the end means the last element."""
     return _is_inside(p, size) if clips else nonnegative(p)
 
 
@@ -184,12 +184,12 @@ def _is_inside(p: Index, size: Index) -> bool:
     return nonnegative(p) and nonnegative(size - 1 - p)
 
 
-def _places(read: Gather | View) -> list[Index | None]:
-    return [_place(index) for index in read.indices] if isinstance(read, Gather) else [*read.index]
+def _index_formulas(read: Gather | View) -> list[Index | None]:
+    return [_formula(index) for index in read.indices] if isinstance(read, Gather) else [*read.index]
 
 
-def _place(index: Node) -> Index | None:
-    """The formula of an index, if it is one."""
+def _formula(index: Node) -> Index | None:
+    """The index as a formula of positions, if it is one."""
     if isinstance(index, MapReduce) and not index.operands and isinstance(index.expr, Position):
         return index.expr.index
     return None

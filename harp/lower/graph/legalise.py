@@ -1,12 +1,11 @@
-"""Legalisation, from graph to graph: complex numbers by their parts, and float16 and bfloat16 in float32: what machines
-compute with.
+"""Legalisation of a graph: complex numbers are computed by parts, float16 and bfloat16 in float32, as machines require.
 
     map (z, w) -> mul(x0, x1)  ->  map (z, w) -> complex(re*re - im*im, re*im + im*re), with re of x0 := real(x0), ...
     sum (z, w) -> mul(x0, x1)  ->  the same as one sum; where panels serve the product, four real products and a map
     sum (h) -> x0 in float16   ->  map (sum (h) -> cast<f32>(x0)) -> cast<f16>(x0)
 
-Memory stays as it is: a complex array has its parts side by side. What is left of complex arithmetic is what reductions
-do: sums of complex accumulators, and their products.
+Memory keeps its layout: a complex array has its two parts side by side. The only complex arithmetic that remains is
+that of reductions: sums and products of complex accumulators.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from harp.trace.scalar.ops import Op, Reduce
 
 
 def legalise(graph: Graph) -> Graph:
-    """The same program in terms of what machines compute with. Shapes, dtypes, inputs and results stay."""
+    """The same program in operations that machines have. Shapes, dtypes, inputs and results stay."""
     return transform(graph, _represented)
 
 
@@ -34,7 +33,7 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
     if isinstance(node, Iteration):
         return with_body(node, legalise)
     if isinstance(node, Part) and isinstance(node.whole, Custom):
-        return legalise(in_place(node.whole)).outputs[node.number]  # its derivatives have been asked for by now
+        return legalise(in_place(node.whole)).outputs[node.number]  # its derivatives are no longer needed
     if isinstance(node, Scatter):
         return _scatter_in_float32(node)
     if isinstance(node, Cumulative):
@@ -47,7 +46,7 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def _in_float32(node: MapReduce) -> Node:
-    """The computation of float16 and bfloat16, rounded once in the end."""
+    """The computation of float16 and bfloat16 in float32, rounded once at the end."""
     wide = widened(node.expr)
     if node.reduce is None:
         return MapReduce(node.domain, node.operands, rounded(wide, node.dtype))
@@ -58,7 +57,7 @@ def _in_float32(node: MapReduce) -> Node:
 
 
 def _scatter_in_float32(node: Scatter) -> Node:
-    """The updates of float16 and bfloat16 take turns in float32: an element is rounded once."""
+    """A scatter of float16 and bfloat16 that accumulates in float32: each element is rounded once."""
     wide = computing(node.dtype)
     if wide is node.dtype or node.kind is Put.SET:
         return node
@@ -68,7 +67,7 @@ def _scatter_in_float32(node: Scatter) -> Node:
 
 
 def _running_in_float32(node: Cumulative) -> Node:
-    """What runs along float16 and bfloat16 does so in float32: each result is rounded once."""
+    """A scan of float16 and bfloat16 in float32: each result is rounded once."""
     wide = computing(node.dtype)
     if wide is node.dtype:
         return node
@@ -78,7 +77,7 @@ def _running_in_float32(node: Cumulative) -> Node:
 
 
 def _is_complex_product(node: MapReduce) -> bool:
-    """Whether it is a sum of products of two complex operands, each repeated along an axis that the other one has."""
+    """Whether it is a sum of products of two complex operands, each broadcast along an axis of the other."""
     e = node.expr
     if node.reduce is not Reduce.SUM or not node.dtype.is_complex or not isinstance(e, Apply) or e.op is not Op.MUL:
         return False
@@ -92,13 +91,13 @@ def _is_complex_product(node: MapReduce) -> bool:
 def _moving(node: Node) -> set[Loop]:
     """The loops along which an operand's elements differ."""
     indices = (*node.index, *node.conditions) if isinstance(node, View) else positions(node.shape)
-    return {found for p in indices for found in loops_in(p)}
+    return {loop for p in indices for loop in loops_in(p)}
 
 
 def _by_four_products(node: MapReduce) -> Node:
-    """re = sum(re*re) - sum(im*im), im = sum(re*im) + sum(im*re): each a product that panels serve."""
+    """re = sum(re*re) - sum(im*im), im = sum(re*im) + sum(im*re): four products for which the library has kernels."""
     real = real_of(node.dtype)
-    parts = [[_part(operand, op) for op in (Op.REAL, Op.IMAG)] for operand in node.operands]
+    parts = [[_real_or_imag(operand, op) for op in (Op.REAL, Op.IMAG)] for operand in node.operands]
     product = Operand(real, 0) * Operand(real, 1)
     sums = [
         MapReduce(node.domain, (parts[0][a], parts[1][b]), product, Reduce.SUM, node.axes)
@@ -109,16 +108,16 @@ def _by_four_products(node: MapReduce) -> Node:
     return MapReduce(node.shape, tuple(sums), whole)
 
 
-def _part(node: Node, op: Op) -> Node:
-    """The real or imaginary parts of an operand, under the view through which it is read."""
+def _real_or_imag(node: Node, op: Op) -> Node:
+    """The real or imaginary part of an operand, below the view through which it is read."""
     if isinstance(node, View) and node.fill is None:
-        src = _part(node.src, op)
+        src = _real_or_imag(node.src, op)
         return View(src, node.shape, node.index)
     return MapReduce(node.shape, (node,), apply(op, Operand(node.dtype, 0)))
 
 
 def verify_legalised(graph: Graph) -> None:
-    """Raise VerificationError where something is left that no backend computes."""
+    """Raise VerificationError for an operation that no backend computes."""
     for node in graph.nodes():
         if isinstance(node, Iteration):
             verify_legalised(graph_of(node.body))

@@ -1,4 +1,4 @@
-"""Graph to graph, before scheduling: fewer nodes for the same bits. Nothing is fused here.
+"""Simplification of graphs before scheduling: fewer nodes with the same bits. Nothing is fused here.
 
 Rules are data: each takes a node whose inputs are simplified and returns a simpler one, or None. The driver applies
 them bottom-up, each node to a fixed point, so that simplifying twice changes nothing.
@@ -45,9 +45,9 @@ from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, apply, const, operands_in, substitute, walk
 from harp.trace.scalar.ops import Op
 
-Rule = Callable[..., Node | None]  # from the node class under which it stands
+Rule = Callable[..., Node | None]  # takes a node of the class that it is listed under
 
-# Steps of a proof about a position: there are many of them, and what is not seen costs no more than a choice.
+# The budget of a proof about positions: there are many of them, and a failure costs no more than a select.
 _FEW_STEPS = 100
 
 
@@ -82,15 +82,15 @@ def _never(node: View) -> Node | None:  # view(x) where c >= 0, which never hold
 
 
 def _number_everywhere(node: View) -> Node | None:  # view(number) -> number
-    number = _number(node.src)
+    number = _uniform_value(node.src)
     if number is not None and (node.fill is None or node.fill is number):
         return MapReduce(node.shape, (), number)
     return None
 
 
-def _chosen(node: View) -> Node | None:
-    """view(choice of x and y by position) -> view(x), where all positions that are read choose x: of a concatenation,
-    the part of one piece, as in its gradient."""
+def _selected_operand(node: View) -> Node | None:
+    """view(select of x and y by position) -> view(x), if x is selected at all positions that are read: of a
+    concatenation a part of one piece, as in its gradient."""
     src = node.src
     if not isinstance(src, MapReduce) or src.reduce is not None or not src.expr.positional:
         return None
@@ -107,7 +107,7 @@ def _chosen(node: View) -> Node | None:
 
 
 def _answer(e: Expr, under: Substitution, facts: tuple[Index, ...]) -> bool | None:
-    """Whether P < Q for two positions, if that is easily seen from the facts, which are >= 0."""
+    """Whether P < Q for two positions, if a cheap proof from the facts >= 0 decides it."""
     if not isinstance(e, Apply) or e.op is not Op.LT or not all(isinstance(a, Position) for a in e.operands):
         return None
     p, q = (under(a.index) for a in e.operands if isinstance(a, Position))
@@ -118,8 +118,8 @@ def _answer(e: Expr, under: Substitution, facts: tuple[Index, ...]) -> bool | No
 
 
 def _empty(node: Node) -> Node | None:
-    """What has no elements is a number, and so is a reduction of nothing: nothing is read for it. Loops without
-    iterations would leave what they do not change in front of them, as the element x[-1] of an empty array.
+    """An array without elements becomes a constant, and so does a reduction of nothing, so nothing is read for them.
+    Hoisting out of loops without iterations would otherwise read an element such as x[-1] of an empty array.
 
     map (x) over [0, n] -> map () -> 0; sum over [0] of [0, n] (x) -> map () -> 0
     """
@@ -128,13 +128,13 @@ def _empty(node: Node) -> Node | None:
     number = const(0, node.dtype)
     if isinstance(node, MapReduce) and node.reduce is not None:
         number = const(node.reduce.identity(node.dtype), node.dtype)
-    elif _number(node) is not None:
+    elif _uniform_value(node) is not None:
         return None
     return MapReduce(node.shape, (), number)
 
 
-def _number(node: Node) -> Const | None:
-    """The number that every element is, if that is known."""
+def _uniform_value(node: Node) -> Const | None:
+    """The number that all elements equal, if it is known."""
     if isinstance(node, MapReduce) and node.reduce is None and isinstance(node.expr, Const):
         return node.expr
     return None
@@ -163,7 +163,7 @@ def _no_stop(node: MapReduce) -> Node | None:  # stop_gradient(a) -> a, opaque(a
 
 
 def _number_operand(node: MapReduce) -> Node | None:  # map (x, number) -> f(x0, x1)  ->  map (x) -> f(x0, number)
-    numbers = {slot: _number(operand) for slot, operand in enumerate(node.operands)}
+    numbers = {slot: _uniform_value(operand) for slot, operand in enumerate(node.operands)}
     known: dict[int, Expr] = {slot: number for slot, number in numbers.items() if number is not None}
     if not known or not any(e.slot in known for e in operands_in(node.expr)):
         return None
@@ -179,7 +179,7 @@ def _formula_operand(node: MapReduce) -> Node | None:  # map (x, map () -> [i0] 
 
 
 def _by_position(node: Node) -> Expr | None:
-    """What an element is by its position, if that costs nothing where it is wanted: a position, or a choice by it."""
+    """An element as a formula of its position, if that is free where it is used: a position, or a select by one."""
     src, under = node, None
     if isinstance(node, View) and not node.conditions:
         src, under = node.src, at(node.src.shape, node.index)
@@ -207,11 +207,11 @@ def _simpler_body(node: Iteration) -> Node | None:
 
 
 def _formula_operands(node: Iteration) -> Node | None:  # for t: f(c, map () -> [i0] < 3)  ->  for t: f(c)
-    """What is the same in all steps, and is what its position says, is written down in the step."""
+    """A loop-invariant operand that is a formula of positions is computed in the step."""
     known: dict[Node, Node] = {}
     for place in node.body.place()[2]:
         operand = node.operands[place - 1]
-        formula = _number(operand) or _by_position(operand)
+        formula = _uniform_value(operand) or _by_position(operand)
         if formula is not None:
             known[node.body.inputs[place]] = MapReduce(operand.shape, (), formula)
     if not known:
@@ -231,7 +231,7 @@ def _of_known_length(node: Part) -> Node | None:  # while t < n - i: f(c)  ->  f
 
 
 def _set_one_by_one(node: Part) -> Node | None:  # for t < n: x = x with f(t) at t, of n elements  ->  for t < n: f(t)
-    """An array that no step reads, and of which each sets the element of its number, is one that the loop makes."""
+    """An array that no step reads, and of which step t sets element t, becomes an array that the loop makes."""
     whole = node.whole
     number = _element_set(whole) if isinstance(whole, Iteration) and not whole.tested else None
     if number is None or not isinstance(whole, Iteration):
@@ -247,14 +247,14 @@ def _set_one_by_one(node: Part) -> Node | None:  # for t < n: x = x with f(t) at
 
 
 def _element_set(node: Iteration) -> int | None:
-    """The number of a result that is such an array."""
+    """The number of such a result."""
     body = node.body
     for number, output in enumerate(body.outputs[: body.carried]):
-        given = body.inputs[number + 1]
-        if isinstance(output, Scatter) and output.base is given and output.indices == body.inputs[:1]:
+        carried = body.inputs[number + 1]
+        if isinstance(output, Scatter) and output.base is carried and output.indices == body.inputs[:1]:
             others = (*output.indices, output.updates, *(o for o in body.outputs if o is not output))
-            whole = output.kind is Put.SET and given.shape[0] is node.length
-            if whole and body.outputs.count(output) == 1 and given not in set(walk_nodes(others)):
+            whole = output.kind is Put.SET and carried.shape[0] is node.length
+            if whole and body.outputs.count(output) == 1 and carried not in set(walk_nodes(others)):
                 return number
     return None
 
@@ -266,7 +266,7 @@ def _by_itself(node: RowWise) -> Node | None:  # sort_by(x, x) -> sort(x)
 
 
 def _gathered_number(node: Gather) -> Node | None:  # gather(number) -> number
-    number = _number(node.src)
+    number = _uniform_value(node.src)
     return None if number is None or node.fill not in (None, number) else MapReduce(node.shape, (), number)
 
 
@@ -279,7 +279,7 @@ def _of_turned(node: Gather) -> Node | None:
 
 
 def _turned(node: Node, count: int) -> list[int] | None:
-    """If a view shows all of an array with some of its first `count` axes exchanged, which axis of the view each is."""
+    """If a view permutes the first `count` axes of an array, for each axis of the array the axis of the view."""
     if not isinstance(node, View) or node.conditions or len(node.shape) != len(node.src.shape):
         return None
     places = zip(node.index, node.src.shape, strict=True)
@@ -308,7 +308,7 @@ def _turned_operands(node: Iteration) -> Node | None:  # for t: gather(view(x)) 
 
 
 def _reads_turned(body: Body, array: Node, operand: Node) -> bool:
-    """Whether steps, and those of loops in them, read nothing but elements at indices along the axes exchanged."""
+    """Whether the steps, and inner loops, only gather elements by indices along all permuted axes."""
     readers = [inner for inner in graph_of(body).nodes() if array in inner.inputs]
     for inner in readers:
         if isinstance(inner, Iteration):
@@ -324,7 +324,7 @@ def _reads_turned(body: Body, array: Node, operand: Node) -> bool:
 
 
 RULES: Mapping[type[Node], tuple[Rule, ...]] = {
-    View: (_empty, _composed, _never, _number_everywhere, _chosen),
+    View: (_empty, _composed, _never, _number_everywhere, _selected_operand),
     MapReduce: (_empty, _no_stop, _number_operand, _formula_operand, _needed_operands, _identity_map),
     Gather: (_empty, _gathered_number, _of_turned),
     Contiguous: (_empty, _stored_already),

@@ -1,12 +1,12 @@
-"""Sums of outer products that a loop adds up are one matrix product behind it.
+"""Sums of outer products over the steps of a loop become one matrix product behind the loop.
 
     for t: c = c + outer(a[t], b[t])     ->   c + (a.T @ b)                       where a and b are arrays
     for t: b = f(...); c = c + outer(a[t], b)
                                          ->   for t: b[t] = f(...);  c + (a.T @ b)
 
 So the gradient of the weights of a recurrent cell is one product of all states and all cotangents. The arrays that are
-made for it are no larger than those of which the steps read elements. What a step adds is an outer product if each
-factor lacks an axis of it.
+made for it are no larger than those whose elements the steps read. A term is an outer product if each factor lacks one
+of its axes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from harp.trace.scalar.ops import Op, Reduce
 
 
 class _Sum(NamedTuple):
-    """What each step adds to something that is carried, and the factors of it."""
+    """A carried value that is such a sum, the terms that a step adds to it, and their factors."""
 
     number: int
     terms: tuple[Node, ...]
@@ -51,36 +51,36 @@ def sums_behind_loops(graph: Graph) -> Graph:
         sums = _sums(made)
         if not sums:
             return made
-        found = without[node] = _Behind(made, sums)
-        return found.loop
+        behind = without[node] = _Behind(made, sums)
+        return behind.loop
 
     return transform(graph, rule)
 
 
 class _Behind:
-    """An iteration without its sums, which makes factors instead; and the sums."""
+    """An iteration that makes the factors of its sums as arrays, and the sums of products of these."""
 
     def __init__(self, node: Iteration, sums: Sequence[_Sum]) -> None:
-        body, gone = node.body, {found.number for found in sums}
+        body, gone = node.body, {one.number for one in sums}
         assert node.length is not None, "data ends it"
         self.node, self.length = node, node.length
-        self.sums = {found.number: found for found in sums}
+        self.sums = {one.number: one for one in sums}
         elements, same = ({body.inputs[k] for k in places} for places in body.place()[1:])
-        made = dict.fromkeys(f for found in sums for f in found.factors if f not in elements | same)
-        more = tuple(f for f in made if f not in body.outputs[body.carried :])
+        added = dict.fromkeys(f for one in sums for f in one.factors if f not in elements | same)
+        more = tuple(f for f in added if f not in body.outputs[body.carried :])
         outputs = (*body.outputs, *more)
         self.kept = [k for k in range(len(outputs)) if k not in gone]
         places = [k for k in range(1, len(body.inputs)) if k - 1 not in gone or k > body.carried]
         whole = Iteration(node.length, node.operands, attrs.evolve(body, outputs=outputs), node.tested, node.reverse)
         self.loop = selected(whole, places, self.kept)
-        numbers = {f: outputs.index(f, body.carried) for f in made}
+        numbers = {f: outputs.index(f, body.carried) for f in added}
         operand: dict[Node, Node] = dict(zip(body.inputs[1:], node.operands, strict=True))
-        factors = dict.fromkeys(f for found in sums for f in found.factors)
-        self.arrays = {f: Part(self.loop, self.kept.index(numbers[f])) if f in made else operand[f] for f in factors}
-        self.moving = {f for f in factors if f in made or f in elements}
+        factors = dict.fromkeys(f for one in sums for f in one.factors)
+        self.arrays = {f: Part(self.loop, self.kept.index(numbers[f])) if f in added else operand[f] for f in factors}
+        self.moving = {f for f in factors if f in added or f in elements}
 
     def part(self, number: int) -> Node:
-        """What stands for a result."""
+        """The value of a result."""
         if number not in self.sums:
             return Part(self.loop, self.kept.index(number))
         total = self.node.operands[number]
@@ -89,7 +89,7 @@ class _Behind:
         return total
 
     def _summed(self, term: Node) -> Node:
-        """The sum over all steps."""
+        """The sum of a term over all steps."""
         if isinstance(term, View):
             inner = self._summed(term.src)
             return View(inner, term.shape, term.index)
@@ -99,7 +99,7 @@ class _Behind:
         return MapReduce(whole.domain, whole.operands, whole.expr, Reduce.SUM, (0, *whole.axes))
 
     def _of_all_steps(self, node: Node) -> Node:
-        """A node of the step with one more axis in front, of the steps."""
+        """A node of the step, for all steps at once: with a new first axis for the steps."""
         if isinstance(node, View):
             shape, under = self._with_axis(node.shape)
             index = under.each(node.index)
@@ -123,7 +123,7 @@ def _added(a: Node, b: Node) -> Node:
 
 
 def _sums(node: Iteration) -> list[_Sum]:
-    """What the iteration adds up."""
+    """The sums of outer products that an iteration carries."""
     body = node.body
     if node.tested or node.length is None:
         return []
@@ -131,30 +131,30 @@ def _sums(node: Iteration) -> list[_Sum]:
     for inner in graph_of(body).nodes():
         for operand in inner.inputs:
             readers[operand] = readers.get(operand, 0) + 1
-    found = []
+    sums = []
     for place in body.place()[0]:
-        given, output = body.inputs[place], body.outputs[place - 1]
-        is_read = readers.get(given) != 1 or given in body.outputs or output in readers
+        carried, output = body.inputs[place], body.outputs[place - 1]
+        is_read = readers.get(carried) != 1 or carried in body.outputs or output in readers
         if is_read or body.outputs.count(output) != 1:
             continue
-        terms = _terms(output, given)
+        terms = _terms(output, carried)
         factors = [_factors(term) for term in terms]
-        if terms and all(factors) and given.dtype.is_inexact:
+        if terms and all(factors) and carried.dtype.is_inexact:
             every = tuple(dict.fromkeys(f for group in factors for f in group or ()))
             if _are_small(node, every):
-                found.append(_Sum(place - 1, terms, every))
-    return found
+                sums.append(_Sum(place - 1, terms, every))
+    return sums
 
 
-def _terms(output: Node, given: Node) -> tuple[Node, ...]:
-    """What is added to what was carried: of c + (a + b) these are a and b."""
-    left, terms, seen = [output], [], False
-    while left:
-        node = left.pop()
-        if node is given:
+def _terms(output: Node, carried: Node) -> tuple[Node, ...]:
+    """The terms that are added to a carried value: for c + (a + b), a and b."""
+    stack, terms, seen = [output], [], False
+    while stack:
+        node = stack.pop()
+        if node is carried:
             seen = True
         elif isinstance(node, MapReduce) and _adds(node):
-            left += [node.operands[e.slot] for e in node.expr.args if isinstance(e, Operand)]
+            stack += [node.operands[e.slot] for e in node.expr.args if isinstance(e, Operand)]
         else:
             terms.append(node)
     return tuple(terms) if seen else ()
@@ -172,22 +172,22 @@ def _adds(node: MapReduce) -> bool:
 
 
 def _factors(term: Node) -> tuple[Node, ...] | None:
-    """The factors of an outer product, or of a sum of these; None where it is something else."""
+    """The factors of an outer product, or of a sum of outer products; None for anything else."""
     while isinstance(term, View) and not term.conditions:
         term = term.src
     if not isinstance(term, MapReduce) or term.reduce not in (None, Reduce.SUM):
         return None
-    found: dict[Node, None] = {}
-    left: list[Node] = [term]
-    while left:
-        node = left.pop()
+    factors: dict[Node, None] = {}
+    stack: list[Node] = [term]
+    while stack:
+        node = stack.pop()
         if isinstance(node, View) and not node.conditions and _lacks_an_axis(node):
-            found[node.src] = None
+            factors[node.src] = None
         elif isinstance(node, MapReduce) and (node is term or node.reduce is None) and node.operands:
-            left += node.operands
+            stack += node.operands
         else:
             return None
-    return tuple(found)
+    return tuple(factors)
 
 
 def _lacks_an_axis(node: View) -> bool:
@@ -196,12 +196,12 @@ def _lacks_an_axis(node: View) -> bool:
 
 
 def _are_small(node: Iteration, factors: Sequence[Node]) -> bool:
-    """Whether the factors that must be made are no larger than the elements of arrays that a step reads."""
+    """Whether the factors that become arrays are no larger than the array elements that a step reads."""
     body = node.body
     elements, same = ([body.inputs[k] for k in places] for places in body.place()[1:])
-    made = [f for f in factors if f not in elements and f not in same]
-    is_number = body.inputs[0] in made
-    return not is_number and nonnegative(_size(elements) - _size(made))
+    added = [f for f in factors if f not in elements and f not in same]
+    is_number = body.inputs[0] in added
+    return not is_number and nonnegative(_size(elements) - _size(added))
 
 
 def _size(nodes: Sequence[Node]) -> Index:

@@ -1,5 +1,5 @@
 """The kernels of a program come in; fewer, shared ones go out, with the list of calls that the program makes.
 
-Here passes look at all kernels at once; `rewrite` and `reductions` look into one.
+Passes here look at all kernels together; `rewrite` and `reductions` look at one kernel.
 Read `fuse.py` first.
 """

@@ -1,11 +1,11 @@
-"""Kernels over all elements of arrays, one after the other, go by blocks: what passes between them stays in cache.
+"""Elementwise kernels that follow each other run in blocks: intermediate arrays stay in cache.
 
     for i: a[i] = f(x[i])        ->  for ib { for l < 128: t[l] = f(x[128*ib + l])
     for i: b[i] = g(a[i])                     for l < 128: b[128*ib + l] = g(t[l]) }
 
-Such kernels are apart because one loop would be too much code. Each array between them would go through memory as a
-whole, and long formulas have hundreds of them; most are needed for a short time, so that a few tiles hold all of them
-in turn. Arrays of several axes go in the order of memory.
+Such kernels are not fused since one loop would be too much code. Their intermediate arrays would go through memory
+whole, and long formulas have hundreds of them; most live shortly, so that a few tiles hold all of them, one after the
+other. Arrays of several axes are traversed in the order of memory.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from harp.lower.schedule.build import Built
 from harp.lower.target import Target
 from harp.trace.index.polynomial import Index, Loop, as_index, indirect_in, of
 
-# Elements of a tile, and tiles of a block: they nest, and nesting is bounded.
+# Elements of a tile (least and most), and tiles of a block: allocations nest, and nesting is bounded.
 _LEAST, _MOST, _TILES = 64, 512, 128
-# Operations in all kernels of a block, and kernels: equal kernels would otherwise be compiled once.
+# The most operations, and kernels, of a block: equal kernels are otherwise compiled once.
 _CODE, _KERNELS = 4000, 64
 
 
 @attrs.frozen
 class _Member:
-    """A kernel that goes through memory once: its number, its loop, what is in it, and how much code that is."""
+    """A kernel that traverses memory once: its number, its loop, the body, its accesses, and the amount of code."""
 
     kernel: Kernel
     number: int
@@ -46,7 +46,7 @@ class _Member:
 
 
 def in_blocks(built: Built, target: Target) -> Built:
-    """The kernels, of which those that follow each other over the same positions are one, where that saves memory."""
+    """The kernels, where runs over the same positions become one kernel if that keeps intermediate arrays in cache."""
     runs = [run for run in _runs(built.kernels) if len(run) > 1]
     if not runs:
         return built
@@ -57,20 +57,20 @@ def in_blocks(built: Built, target: Target) -> Built:
     scratch, kernels = set(built.scratch), dict(enumerate(built.kernels))
     for run in runs:
         first, *others = (member.number for member in run)
-        own = [s.buffer for m in run for s in m.stores if s.buffer in scratch and users[s.buffer] <= {first, *others}]
-        if own:
-            size = _size(own, target.tile_bytes)
-            tiles = _tiles(run, own, size)
+        tiled = [s.buffer for m in run for s in m.stores if s.buffer in scratch and users[s.buffer] <= {first, *others}]
+        if tiled:
+            size = _block_size(tiled, target.tile_bytes)
+            tiles = _tiles(run, tiled, size)
             scratch.difference_update(tiles)
             kernels[first] = _block(run, tiles, size)
             for number in others:
                 del kernels[number]
-    left = tuple(buffer for buffer in built.scratch if buffer in scratch)
-    return attrs.evolve(built, kernels=tuple(kernels.values()), scratch=left)
+    remaining = tuple(buffer for buffer in built.scratch if buffer in scratch)
+    return attrs.evolve(built, kernels=tuple(kernels.values()), scratch=remaining)
 
 
 def _runs(kernels: Sequence[Kernel]) -> Iterator[list[_Member]]:
-    """Kernels that follow each other and can be one."""
+    """Runs of consecutive kernels that can become one."""
     run: list[_Member] = []
     for number, kernel in enumerate(kernels):
         member = _member(kernel, number)
@@ -83,7 +83,7 @@ def _runs(kernels: Sequence[Kernel]) -> Iterator[list[_Member]]:
 
 
 def _member(kernel: Kernel, number: int) -> _Member | None:
-    """for i: straight code without places that are data"""
+    """The kernel, if it is `for i: straight code` without indices that are data."""
     s = kernel.body
     if not isinstance(s, Nest) or not is_plain(s) or not is_straight(s.body):
         return None
@@ -99,7 +99,7 @@ def _member(kernel: Kernel, number: int) -> _Member | None:
 
 
 def _fits(run: Sequence[_Member]) -> bool:
-    """Whether the last one can join the others: what is stored is read where it is stored, and there alone."""
+    """Whether the last kernel can join the others: stored elements are read only at the position of their store."""
     first, last = run[0], run[-1]
     if last.loop.extent is not first.loop.extent or len(run) > _KERNELS or sum(m.code for m in run) > _CODE:
         return False
@@ -112,26 +112,26 @@ def _fits(run: Sequence[_Member]) -> bool:
     return not asked and all(offset(buffer, index) is of(m.loop) for m, buffer, index in places)
 
 
-def _size(own: Sequence[Buffer], room: int) -> int:
-    """How many elements of each array a block has, whose tiles take so many bytes at most."""
+def _block_size(tiled: Sequence[Buffer], room: int) -> int:
+    """The number of elements of a block, whose tiles take `room` bytes at most."""
     size = _LEAST
-    while size < _MOST and 2 * size * sum(buffer.dtype.itemsize for buffer in own) <= room:
+    while size < _MOST and 2 * size * sum(buffer.dtype.itemsize for buffer in tiled) <= room:
         size *= 2
     return size
 
 
-def _tiles(members: Sequence[_Member], own: Sequence[Buffer], size: int) -> dict[Buffer, Buffer]:
-    """The tile that holds a block of each array: a new one, or one whose array no later member reads, if there are
-    enough. Arrays for which no tile is left stay in memory."""
+def _tiles(members: Sequence[_Member], tiled: Sequence[Buffer], size: int) -> dict[Buffer, Buffer]:
+    """The tile that holds a block of each array: a new one, or, if there are no more, one that no later member reads.
+    Arrays without a tile stay in memory."""
     last = {load.buffer: place for place, member in enumerate(members) for load in member.loads}
     ends: dict[Buffer, int] = {}  # the last member that reads a tile
     tiles: dict[Buffer, Buffer] = {}
     for place, member in enumerate(members):
-        for buffer in (store.buffer for store in member.stores if store.buffer in own):
+        for buffer in (store.buffer for store in member.stores if store.buffer in tiled):
             tile: Buffer | None = Buffer(buffer.name, buffer.dtype, (as_index(size),), Space.LOCAL)
             if len(ends) == _TILES:
                 free = [t for t, end in ends.items() if t.dtype is buffer.dtype and end < place]
-                tile = min(free, key=ends.__getitem__, default=None)  # the one that has been free for longest
+                tile = min(free, key=ends.__getitem__, default=None)  # the one that has been free the longest
             if tile is not None:
                 ends[tile] = last.get(buffer, place)
                 tiles[buffer] = tile
@@ -139,14 +139,14 @@ def _tiles(members: Sequence[_Member], own: Sequence[Buffer], size: int) -> dict
 
 
 def _block(members: Sequence[_Member], tiles: Mapping[Buffer, Buffer], size: int) -> Kernel:
-    """The members, one after the other in a loop over blocks, with tiles of a block for what is theirs alone."""
+    """The members, one after the other in a loop over blocks, with tiles for their intermediate arrays."""
     fresh = FreshLoops(Kernel("", sequence(m.kernel.body for m in members)))
     extent = members[0].loop.extent
     blocks = split(fresh, extent, size)
     parts: list[Stmt] = []
     for member in members:
         head, lane = fresh.loop(blocks.length)
-        body = shrink(renamed(member.body, {member.loop: blocks.start + lane}), tiles, partial(_at, lane))
+        body = shrink(renamed(member.body, {member.loop: blocks.start + lane}), tiles, partial(_in_tile, lane))
         parts.append(nest(head, body))
     whole = sequence(parts)
     for tile in dict.fromkeys(tiles.values()):
@@ -154,5 +154,5 @@ def _block(members: Sequence[_Member], tiles: Mapping[Buffer, Buffer], size: int
     return Kernel(joined_name(m.kernel for m in members), nest(blocks.heads, whole))
 
 
-def _at(lane: Index, index: tuple[Index, ...]) -> tuple[Index, ...]:
+def _in_tile(lane: Index, index: tuple[Index, ...]) -> tuple[Index, ...]:
     return (lane,)

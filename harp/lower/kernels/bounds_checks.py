@@ -4,15 +4,14 @@
         ->  if i0 + 1 >= 0 and n - 1 - (i0 + 1) >= 0: out0[i0] = in0[i0 + 1]
             else: if fault[0] == 0: fault = (number of the access, i0 + 1, n)
 
-`fault` is one more output of the program, which its first kernel sets to zeros. A number in it, counted from 1, selects
-an `Access` of the table beside the program, with which the caller makes the error.
+`fault` is one more output of the program, which its first kernel clears. Its number, counted from 1, selects an
+`Access` of the program's table, from which the caller makes the error.
 
-A load under conditions is evaluated where these hold, so it is checked where they do, before its statement, and gets
-the bounds as further conditions. What is certain by the form of an index alone is not compared: a loop over the axis
-itself. Nothing is taken from `harp.trace.index.bounds`, so that a wrong proof is found like any other mistake.
+A load under conditions is checked before its statement, under the same conditions, and gets the bounds as further
+conditions. An index that is just a loop over its axis is not checked. Nothing is taken from `harp.trace.index.bounds`,
+so that a wrong proof is found like any other mistake.
 
-The passes that make loops fast are left out of a checked program. They would have to prove that the branches they move
-are still there.
+Checked programs skip the passes that optimise loops, which would have to prove that they keep the branches.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ from harp.trace.scalar.dtypes import i64
 from harp.trace.scalar.expr import Expr, Position, const, rewrite
 from harp.trace.source_locations import Site
 
-# A program has fewer accesses.
+# The most accesses of a program.
 _MOST = 1 << 31
 _NOTHING = Seq(())
 
 
 def check_addresses(built: Built, graph: Graph) -> Built:
-    """The same kernels with every index checked, and the output that reports the first one that is outside."""
+    """The kernels with every index checked, and the output that reports the first index outside of its axis."""
     fault = Buffer("fault", i64, (as_index(3),), Space.OUTPUT)
     table: list[Access] = []
     names = _names(built, graph)
@@ -71,7 +70,7 @@ def verify_checked(kernels: Iterable[Kernel]) -> None:
 
 
 def _names(built: Built, graph: Graph) -> dict[Buffer, str]:
-    """What the user knows the arrays as."""
+    """The names by which the user knows the arrays."""
     names = dict.fromkeys(built.inputs, "a captured array")
     names |= {buffer: node.name for buffer, node in zip(built.inputs, graph.inputs, strict=False)}
     names |= {buffer: f"result {k}" for k, buffer in enumerate(built.outputs)}
@@ -79,7 +78,8 @@ def _names(built: Built, graph: Graph) -> dict[Buffer, str]:
 
 
 class _Test(NamedTuple):
-    """Conditions that hold where memory is touched, or else `access` is outside; without one it is only left out."""
+    """Conditions under which memory is touched; if one fails, `access` is outside, or without an access nothing is
+    done."""
 
     conditions: tuple[Index, ...]
     access: Access | None = None
@@ -87,7 +87,7 @@ class _Test(NamedTuple):
 
 
 class _Checked:
-    """One kernel, statement by statement."""
+    """Adds checks to the statements of a kernel."""
 
     def __init__(
         self, kernel: Kernel, fault: Buffer, table: list[Access], names: Mapping[Buffer, str], origins: Origins
@@ -110,12 +110,12 @@ class _Checked:
         if isinstance(s, Store):
             return self.store(s)
         if isinstance(s, Row):
-            return self.chain(_needed(self.row(s)), s)
+            return self.chain(_needed_tests(self.row(s)), s)
         inner = rebuilt(s, self.statement)
         return self.branch(inner) if isinstance(inner, If) else inner
 
     def store(self, s: Store) -> Stmt:
-        """The store inside the tests that it always needs, after those that some of its loads need sometimes."""
+        """The store inside the tests that it always needs, behind the tests of loads that are made under conditions."""
         always: list[_Test] = []
         before: list[Stmt] = []
 
@@ -123,7 +123,7 @@ class _Checked:
             if isinstance(e, Position):
                 always.extend(self.indirects(e.index))
             elif isinstance(e, Load) and e.conditions:
-                tests = _needed((*self.conditions(e.conditions), *self.inside(e, self.origins.of_load(e))))
+                tests = _needed_tests((*self.conditions(e.conditions), *self.inside(e, self.origins.of_load(e))))
                 if any(test.access for test in tests):
                     before.append(self.chain(tests, _NOTHING))
                     return Load(e.buffer, e.index, tuple(c for test in tests for c in test.conditions), e.fill)
@@ -137,18 +137,18 @@ class _Checked:
         # A variable gets a value in any case.
         starts = s.buffer.space is Space.REG and s.reduce is None
         fallback = Store(s.buffer, (), const(0, s.buffer.dtype)) if starts else None
-        whole = self.chain(_needed(always), checked, fallback)
+        whole = self.chain(_needed_tests(always), checked, fallback)
         return sequence((*before, whole)) if before else whole
 
     def branch(self, s: If) -> Stmt:
-        tests = _needed(self.conditions(s.conditions))
+        tests = _needed_tests(self.conditions(s.conditions))
         if not any(test.access for test in tests):
             return s
         whole = If(tuple(c for test in tests for c in test.conditions), s.yes, s.no)
         return sequence((self.chain(tests, _NOTHING), whole))
 
     def row(self, s: Row) -> Iterator[_Test]:
-        """The row in all buffers, and the part of it that is read and stored to."""
+        """The bounds of the row in each buffer: the last element, and the part that is read or stored."""
         last = s.start + s.lane.extent - 1
         for buffer in (s.target, *s.sources):
             stores = buffer is s.target
@@ -159,34 +159,34 @@ class _Checked:
                 yield self.test(whole, len(buffer.shape) - 1, self.site, stores, s.start)
 
     def inside(self, at: Load, site: Site | None, stores: bool = False) -> Iterator[_Test]:
-        """The bounds of an element: those of the index arrays in its index come first."""
+        """The bounds of an element; first those of the index arrays in its index."""
         yield from self.indirects(*at.index)
         for axis, (p, extent) in enumerate(zip(at.index, at.buffer.shape, strict=False)):
             if not is_plain(p, extent):
                 yield self.test(at, axis, site, stores, p)
 
     def indirects(self, *indices: Index) -> Iterator[_Test]:
-        """The bounds of the elements of index arrays that indices hold."""
-        found = {indirect for p in indices for indirect in indirect_in(p)}
-        for indirect in sorted(found, key=lambda indirect: indirect.key):
+        """The bounds of the elements of index arrays that indices contain."""
+        in_indices = {indirect for p in indices for indirect in indirect_in(p)}
+        for indirect in sorted(in_indices, key=lambda indirect: indirect.key):
             assert isinstance(indirect.array, Buffer)
             at = Load(indirect.array, indirect.at)
             yield from self.inside(at, self.origins.of_load(at))
 
     def conditions(self, conditions: Sequence[Index]) -> Iterator[_Test]:
-        """Conditions in their order, each after the bounds of what it reads."""
+        """The conditions in their order, each after the bounds of what it reads."""
         for condition in conditions:
             yield from self.indirects(condition)
             yield _Test((condition,))
 
     def test(self, at: Load, axis: int, site: Site | None, stores: bool, least: Index) -> _Test:
-        """The bounds of one axis, of which the index is the last position, and `least` the first one."""
+        """The bounds of one axis: the index is the last position that is accessed, and `least` the first one."""
         name, size = self.names.get(at.buffer, "an intermediate array"), at.buffer.shape[axis]
         access = Access(name, at.index, axis, site or self.site, stores, is_as_read(at.index[axis]))
         return _Test((least, size - 1 - at.index[axis]), access, size)
 
     def chain(self, tests: Sequence[_Test], body: Stmt, fallback: Stmt | None = None) -> Stmt:
-        """The body inside the tests, the first one outermost. Where a bound does not hold, it is reported."""
+        """The body inside the tests, the first one outermost. A bound that fails is reported."""
         for test in reversed(tests):
             otherwise = None if test.access is None else self.report(test.access, test.size)
             if otherwise is not None and fallback is not None:
@@ -204,8 +204,8 @@ class _Checked:
         return If((-of(Indirect(self.fault, (ZERO,), as_index(_MOST))),), Seq(tuple(stored)))
 
 
-def _needed(tests: Iterable[_Test]) -> list[_Test]:
-    """The tests without the conditions that an earlier one has, and without those that hold for all sizes."""
+def _needed_tests(tests: Iterable[_Test]) -> list[_Test]:
+    """The tests without conditions that an earlier test has, and without those that hold for all sizes."""
     known: set[Index] = set()
     needed: list[_Test] = []
     for test in tests:

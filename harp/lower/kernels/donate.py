@@ -1,20 +1,20 @@
-"""Results that take over the memory of inputs which the caller donates.
+"""Results that take over the memory of inputs, which the caller donates.
 
     for i: out0[i] = in0[i] + in1[i]    ->    for i: out0[i] = out0[i] + in1[i]        (in0 lives in out0)
 
-An output of the same dtype and shape may live in such an input where no element is stored before its old value was read
-for the last time: no kernel after the one that stores the output reads the input, and in that one no statement does
-after the one that stores; each iteration of the loops round both reads only what no other iteration stores.
+An output may live in an input of the same dtype and shape if no element is stored before the last read of its old
+value: no kernel after the one that stores the output reads the input, and in that kernel no statement after the store
+does; each iteration of the loops round both reads only elements that no other iteration stores.
 
     for i { m = max over j of in0[i, j]; for j: out0[i, j] = in0[i, j]/m }         (row i is read, then stored)
 
-A scatter changes what an earlier kernel stored, or an earlier statement of its own; if that is a copy of the input,
-nothing is left to copy.
+A scatter changes elements that an earlier kernel, or an earlier statement, stored; if these are a copy of the input, no
+copy is needed.
 
     for i { a = in0[i, 0]; for j: out0[i, j] = in0[i, j]; out0[i, t] = a }    (in place: for i: out0[i, t] = out0[i, 0])
 
-The input's buffer is replaced by the output's in all kernels, so two buffers never share memory, and later passes see a
-buffer that is read and then written.
+The input's buffer is replaced by the output's in all kernels, so two buffers never share memory, and later passes see
+one buffer that is read and then written.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from harp.trace.scalar.dtypes import bool_
 
 
 def donate(built: Built, donated: Sequence[int]) -> Built:
-    """Each output in the first of the given inputs that it can live in; one that it is computed from is preferred."""
+    """Let each output live in the first donated input that fits; inputs that it is computed from come first."""
     kernels, free = built.kernels, [*donated]
     pairs: list[tuple[int, int]] = []
     for number, target in enumerate(built.outputs):
         stored = [k for k, kernel in enumerate(kernels) if target in _stored(kernel)]
         if not stored:
             continue
-        computed_from = _read(kernels[stored[0]])
+        computed_from = _read_buffers(kernels[stored[0]])
         for candidate in sorted(free, key=lambda k: built.inputs[k] not in computed_from):
-            found = _living_in(kernels, stored[0], built.inputs[candidate], target)
-            if found is not None:
-                kernels = found
+            moved = _living_in(kernels, stored[0], built.inputs[candidate], target)
+            if moved is not None:
+                kernels = moved
                 free.remove(candidate)
                 pairs.append((candidate, number))
                 break
@@ -51,14 +51,14 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
 
 
 def in_memory_of(kernels: Sequence[Kernel], source: Buffer, target: Buffer) -> tuple[Kernel, ...] | None:
-    """The kernels with a result in the memory of an input, in which it is stored; None where it cannot live there."""
+    """The kernels with a result that lives in an input, in which it is stored; None if it cannot."""
     stored = [k for k, kernel in enumerate(kernels) if target in _stored(kernel)]
-    found = _living_in(tuple(kernels), stored[0], source, target) if stored else None
-    return None if found is None else _that_do_something(found)
+    moved = _living_in(tuple(kernels), stored[0], source, target) if stored else None
+    return None if moved is None else _that_do_something(moved)
 
 
 def copies(kernels: Sequence[Kernel], source: Buffer, target: Buffer) -> bool:
-    """Whether a result is a copy of an input, of which a part changes."""
+    """Whether a result is a copy of an input in which a part is changed."""
     stores = [store for kernel in kernels for store in _stores(kernel) if store.buffer is target]
     return len(stores) > 1 and not all(_is_change(store, source, target) for store in stores)
 
@@ -75,19 +75,19 @@ def _living_in(kernels: tuple[Kernel, ...], place: int, source: Buffer, target: 
 
 
 def _fits(source: Buffer, target: Buffer) -> bool:
-    """Truth values stay where they are: the caller's may be any byte, and those of the program are 0 or 1."""
+    """Whether dtypes and shapes are equal. Bools do not fit: the caller's may be any byte, the program's are 0 or 1."""
     return source.dtype is target.dtype and source.dtype is not bool_ and source.shape == target.shape
 
 
 def _reads_first(kernels: Sequence[Kernel], place: int, source: Buffer) -> tuple[Kernel, ...] | None:
-    """The kernels, of which those that read `source`, and what they need, go before the one at `place`, unless they
-    need that."""
-    last = max((k for k in range(place + 1, len(kernels)) if source in _read(kernels[k])), default=place)
+    """The kernels, reordered: those that read `source`, and those that they depend on, precede the kernel at `place`.
+    None if they depend on that kernel."""
+    last = max((k for k in range(place + 1, len(kernels)) if source in _read_buffers(kernels[k])), default=place)
     first: list[int] = []
     stored, read = set[Buffer](), set[Buffer]()
     for k in range(last, place - 1, -1):
-        stores, reads = _stored(kernels[k]), _read(kernels[k])
-        waits = stores & (read | stored) or reads & stored  # for what goes first
+        stores, reads = _stored(kernels[k]), _read_buffers(kernels[k])
+        waits = stores & (read | stored) or reads & stored  # for the kernels that are moved
         if k > place and (source in reads or waits):
             first.insert(0, k)
             stored |= stores
@@ -99,15 +99,15 @@ def _reads_first(kernels: Sequence[Kernel], place: int, source: Buffer) -> tuple
 
 
 def _is_safe(kernel: Kernel, source: Buffer, target: Buffer) -> bool:
-    if source not in _read(kernel):
+    if source not in _read_buffers(kernel):
         return True
     return is_plain(kernel.body) and _reads_in_time(kernel.body, source, target)
 
 
 def _reads_in_time(s: Stmt, source: Buffer, target: Buffer) -> bool:
-    """Whether every load of `source` comes before the element is changed: of two statements one after the other, the
-    first one changes nothing if the second one reads; of a loop that does both, no iteration reads what another one
-    changes, because each has an index of its own along some axis, a row say."""
+    """Whether all loads of `source` precede the change of their element: of two consecutive statements, the second
+    reads nothing that the first changes; in a loop that does both, each iteration reads and changes elements of its
+    own, as where its loop is the index along one axis."""
     if isinstance(s, Nest) and _changes(s, source, target) and _loads(s, source):
         places = [store.index for store in walk(s) if isinstance(store, Store) and _is_change(store, source, target)]
         places += [load.index for load in _loads(s, source)]
@@ -125,19 +125,19 @@ def _reads_in_time(s: Stmt, source: Buffer, target: Buffer) -> bool:
 
 
 def _reading_first(s: Stmt, source: Buffer, target: Buffer) -> Stmt:
-    """The statement, in which what reads `source` goes before what changes it, unless it needs something of that."""
+    """The statement, in which parts that read `source` precede those that change it, unless they depend on them."""
     if not isinstance(s, Seq):
         return s if isinstance(s, Store) else rebuilt(s, lambda part: _reading_first(part, source, target))
-    found: list[Stmt] = []
+    order: list[Stmt] = []
     for part in (_reading_first(part, source, target) for part in s.parts):
-        changing = [k for k, before in enumerate(found) if _changes(before, source, target)]
-        place = changing[0] if changing and _loads(part, source) and not _changes(part, source, target) else len(found)
-        found.insert(place if all(_are_apart(part, other) for other in found[place:]) else len(found), part)
-    return sequence(found)
+        changing = [k for k, before in enumerate(order) if _changes(before, source, target)]
+        place = changing[0] if changing and _loads(part, source) and not _changes(part, source, target) else len(order)
+        order.insert(place if all(_are_apart(part, other) for other in order[place:]) else len(order), part)
+    return sequence(order)
 
 
 def _are_apart(one: Stmt, other: Stmt) -> bool:
-    """Whether the order of two statements does not matter."""
+    """Whether two statements may be exchanged."""
     a, b = effects(one), effects(other)
     return not (a.writes & (b.reads | b.writes) or b.writes & a.reads)
 
@@ -151,7 +151,7 @@ def _changes(s: Stmt, source: Buffer, target: Buffer) -> bool:
 
 
 def _is_change(store: Store, source: Buffer, target: Buffer) -> bool:
-    """Whether something else is stored than what is there, where the result lives in `source`."""
+    """Whether the stored value differs from the present one, if the result lives in `source`."""
     value = store.value
     if store.buffer is not target or store.reduce is not None or not isinstance(value, Load):
         return store.buffer is target
@@ -166,18 +166,18 @@ def _stored(kernel: Kernel) -> set[Buffer]:
     return {store.buffer for store in _stores(kernel)} | used_whole(kernel.body).writes
 
 
-def _read(kernel: Kernel) -> set[Buffer]:
+def _read_buffers(kernel: Kernel) -> set[Buffer]:
     return {load.buffer for load in reads(kernel.body)} | used_whole(kernel.body).reads
 
 
 def _replaced(kernel: Kernel, source: Buffer, target: Buffer) -> Kernel:
     """The kernel with one buffer in place of another."""
     renaming = Renaming(Substitution({}), {source: (target, ())})
-    return Kernel(kernel.name, renaming.statement(kernel.body)) if source in _read(kernel) else kernel
+    return Kernel(kernel.name, renaming.statement(kernel.body)) if source in _read_buffers(kernel) else kernel
 
 
 def _that_do_something(kernels: Sequence[Kernel]) -> tuple[Kernel, ...]:
-    """The kernels without copies of an element to itself, also of those in loops with others."""
+    """The kernels without copies of elements to themselves, which may also be inside of loops."""
     return tuple(k.with_body(_without_nothing(k.body)) for k in kernels if not _does_nothing(k.body))
 
 

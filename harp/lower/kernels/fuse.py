@@ -1,4 +1,4 @@
-"""Kernels that run over the same positions become one, and what only passes from one to the other stays inside.
+"""Loop fusion: kernels over the same positions become one, and intermediate values become variables.
 
     for i, j: a[i, j] = f(x[i, j])     ->  for i, j { a[i, j] = f(x[i, j]); b[i, j] = g(a[i, j]) }
     for i, j: b[i, j] = g(a[i, j])
@@ -8,10 +8,10 @@
     for i, j: y[i, j] = exp(x[i, j] - a[i])/b[i]
         ->  for i { a = max of x[i, :]; b = sum of ...; for j: y[i, j] = ... }     (a row stays in cache)
 
-A kernel joins an earlier one under their common outer loops if each iteration reads, of what the earlier one stores,
-only what the same iteration stored. It joins where that saves a trip through memory: where it reads a buffer that the
-earlier one reads or stores. Kernels whose loops `harp.lower.pipeline` will interchange keep them for themselves; what
-joins those is elementwise work on their results."""
+A kernel joins an earlier one under common outer loops if each iteration reads only those results of the earlier one
+that the same iteration stored. It joins only if that saves memory traffic: if it reads a buffer that the earlier one
+reads or stores. Kernels whose loops `harp.lower.pipeline` will interchange are joined by elementwise work on their
+results only."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Indirect, indirect_in, loops_in, of
 from harp.trace.scalar.expr import Expr, rewrite, select
 
-# How many kernels are looked at, backwards, for one to join.
+# The number of earlier kernels that a kernel may join.
 _LOOK_BACK = 8
-# Code, stored buffers, reductions and variables of one kernel: registers and pages are few, compilers not linear, and
-# variables nest.
+# The most code, stored buffers, reductions and variables of a kernel: registers and pages are few, compile time grows
+# faster than the code, and variables nest.
 _CODE, _STORES, _REDUCTIONS, _VARIABLES = 400, 8, 16, 48
 
 
 def fuse(built: Built) -> Built:
-    """Join kernels, and drop the scratch buffers that are not needed any more."""
+    """Join kernels, and drop scratch buffers that are no longer needed."""
     joined: list[_Candidate] = []
     for kernel in built.kernels:
         _add(joined, _Candidate(kernel))
@@ -87,11 +87,11 @@ def fuse(built: Built) -> Built:
 
 
 def _add(joined: list[_Candidate], kernel: _Candidate) -> None:
-    """Append the kernel, or join it with the last one that it can follow without passing one that it waits for."""
+    """Append the kernel, or join it with the last kernel that it can follow without passing one that it depends on."""
     for place in range(len(joined) - 1, max(len(joined) - 1 - _LOOK_BACK, -1), -1):
-        found = _join(joined[place], kernel)
-        if found is not None:
-            joined[place] = _Candidate(found)
+        joined_kernel = _join(joined[place], kernel)
+        if joined_kernel is not None:
+            joined[place] = _Candidate(joined_kernel)
             return
         if kernel.read & joined[place].stored or kernel.stored & (joined[place].stored | joined[place].read):
             break
@@ -111,7 +111,7 @@ class Form:
 
 
 class _Candidate:
-    """A kernel and what is asked of it again and again, each found once."""
+    """A kernel, with properties that are asked for repeatedly and cached."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -122,17 +122,17 @@ class _Candidate:
 
     @cached_property
     def stores(self) -> list[Store]:
-        """All that it stores: to several places of an array that it changes in place."""
+        """All its stores; an array that is changed in place has several."""
         return list(_stores(self.kernel.body))
 
     @cached_property
     def whole(self) -> Effects:
-        """What it uses without saying at which elements."""
+        """The buffers that it uses as a whole, not by elements."""
         return used_whole(self.kernel.body)
 
     @cached_property
     def stored(self) -> set[Buffer]:
-        """The buffers outside the kernel that it stores to."""
+        """The buffers outside of the kernel that it stores to."""
         stored = {store.buffer for store in self.stores} | self.whole.writes
         return {buffer for buffer in stored if buffer.space in (Space.OUTPUT, Space.SCRATCH)}
 
@@ -146,7 +146,7 @@ class _Candidate:
 
     @cached_property
     def filled_from(self) -> set[Buffer]:
-        """What is read before the loops."""
+        """The buffers that are read before the loops."""
         return {load.buffer for _, fill in self.form.variables for load in reads(fill)}
 
     @cached_property
@@ -171,7 +171,7 @@ class _Candidate:
 
     @cached_property
     def is_alone(self) -> bool:
-        """Functions of rows, and iterations, share no loops with others."""
+        """Whether it shares no loops with others, as functions of rows and iterations."""
         return self.repeats or bool(self.whole.touched)
 
     @cached_property
@@ -189,7 +189,7 @@ def form_of(s: Stmt) -> Form:
 
 
 def whole(form: Form) -> Stmt:
-    """The parts as a statement again."""
+    """The statement of these parts."""
     result = nest(form.heads, form.body)
     for buffer, fill in reversed(form.variables):
         result = Alloc(buffer, sequence((fill, result)))
@@ -197,7 +197,7 @@ def whole(form: Form) -> Stmt:
 
 
 def _join(first: _Candidate, second: _Candidate) -> Kernel | None:
-    """Both in one, under as many common loops as can be. Kernels of rows stay alone."""
+    """Both kernels as one, under as many common loops as possible; None if they do not join."""
     if first.is_alone or second.is_alone:
         return None
     a, b = first.form, second.form
@@ -221,20 +221,20 @@ def _join(first: _Candidate, second: _Candidate) -> Kernel | None:
 
 
 def joined_name(kernels: Iterable[Kernel]) -> str:
-    """The name of several kernels as one: each of their words once."""
+    """The name of joined kernels: each word of their names once."""
     return "_".join(dict.fromkeys("_".join(kernel.name for kernel in kernels).split("_")))
 
 
 def _then(s: Stmt, more: Stmt) -> Stmt:
-    """One after the other; a store goes next to the last store of what it follows."""
+    """One statement after the other; a store goes into the allocation that ends the first statement."""
     if isinstance(s, Alloc) and isinstance(more, Store):
         return Alloc(s.buffer, _then(s.body, more))
     return sequence((s, more))
 
 
 def _stays_in_iteration(first: _Candidate, second: _Candidate, depth: int) -> bool:
-    """Whether each iteration of the common loops reads, of what `first` stores, what the same iteration stores; and
-    whether what `second` stores was read, and stored, by the same iteration of `first`, as where it is in place."""
+    """Whether each iteration of the common loops reads only those results of `first` that it stored itself, and
+    `second` stores only to elements that the same iteration of `first` read or stored, as in an update in place."""
     if any(store.buffer in second.filled_from for store in first.stores):
         return False
     common = list(zip(first.form.heads[:depth], second.form.heads, strict=False))
@@ -265,8 +265,8 @@ def _is_worth_it(first: _Candidate, second: _Candidate, depth: int) -> bool:
 
 
 def _copies_elsewhere(copy: _Candidate, other: _Candidate) -> bool:
-    """Whether it copies an array of which the other one reads other elements in the same iteration. A result that was
-    copied can often live in the memory of the array, if nothing else is in the way."""
+    """Whether `copy` copies an array of which `other` reads other elements in the same iteration. A copied result can
+    often live in the array's memory if they are not joined."""
     body = copy.form.body
     if not isinstance(body, Store) or not isinstance(body.value, Load):
         return False
@@ -279,7 +279,7 @@ def _copies_elsewhere(copy: _Candidate, other: _Candidate) -> bool:
 
 
 def _interchanges(s: Stmt) -> bool:
-    """Whether the outer loops change places with the reductions inside them."""
+    """Whether the outer loops will be interchanged with the reductions inside of them."""
     form = form_of(s)
     if is_contraction(nest(form.heads, form.body)) or is_running(form.body):
         return True
@@ -287,7 +287,7 @@ def _interchanges(s: Stmt) -> bool:
     return bool(form.heads) and bool(accesses) and score(accesses, form.heads[-1].loop) > 0
 
 
-# --- what a statement reads and stores
+# --- reads and stores of a statement
 
 
 def _stores(s: Stmt) -> Iterator[Store]:
@@ -295,15 +295,15 @@ def _stores(s: Stmt) -> Iterator[Store]:
 
 
 def _is_scatter(s: Stmt) -> bool:
-    """Whether it stores at places that are data: several iterations may meet in an element, also of what was there."""
+    """Whether it stores at indices that are data, so that several iterations may change one element."""
     return any(indirect_in(p) for store in _stores(s) for p in store.index)
 
 
-# --- scratch that nobody else needs
+# --- scratch memory that one kernel uses
 
 
 def _own_axes(body: Stmt, buffer: Buffer) -> int:
-    """Over how many leading axes each iteration of the outer loops has a part of the buffer for itself; 0 if not."""
+    """The number of leading axes along which iterations of the outer loops have parts of their own; 0 if shared."""
     accesses = [load for load in reads(body) if load.buffer is buffer]
     stored = [s.index for s in _stores(body) if s.buffer is buffer]
     outside = {head.loop for head in form_of(body).heads}
@@ -314,8 +314,8 @@ def _own_axes(body: Stmt, buffer: Buffer) -> int:
     while own < len(index) and loops_in(index[own]) <= outside and all(a.index[own] is index[own] for a in accesses):
         own += 1
     if {loop for p in index[:own] for loop in loops_in(p)} != outside:
-        return 0  # several iterations share what is stored
-    # Conditions on a variable are all evaluated; one that reads an index array may be only where those before it hold.
+        return 0  # several iterations share the stored elements
+    # A variable's conditions are all evaluated, but one that reads an index array may depend on those before it.
     asks = own == len(index) and any(indirect_in(c) for load in accesses for c in load.conditions)
     return 0 if asks else own
 
@@ -337,7 +337,7 @@ def _kept_inside(body: Stmt, buffer: Buffer) -> Stmt | None:
             return e
         if e.fill is None or shape:
             return Load(kept, e.index[axes:], e.conditions, e.fill)
-        return select(holds(e.conditions), Load(kept, ()), e.fill)  # a variable can be read everywhere
+        return select(holds(e.conditions), Load(kept, ()), e.fill)  # a variable can be read anywhere
 
     def statement(s: Stmt) -> Stmt:
         if isinstance(s, Store):
@@ -378,7 +378,7 @@ def _computed_in(variable: Buffer, s: Stmt) -> Stmt:
 
 
 def inlined(built: Built) -> Built:
-    """Values where they are stored, and not in variables before. What is to be changed in place must be read before."""
+    """Variables that are read once, by the next statement, become parts of its value."""
     return attrs.evolve(built, kernels=tuple(k.with_body(_inlined(k.body)) for k in built.kernels))
 
 
@@ -389,16 +389,16 @@ def _inlined(s: Stmt) -> Stmt:
     s = rebuilt(s, _inlined)
     if not isinstance(s, Alloc) or not isinstance(s.body, Seq) or s.buffer.shape:
         return s
-    own, parts = s.buffer, s.body.parts
-    using = [k for k, part in enumerate(parts) if own in effects(part).touched]
+    variable, parts = s.buffer, s.body.parts
+    using = [k for k, part in enumerate(parts) if variable in effects(part).touched]
     if len(using) != 2 or using[1] != using[0] + 1:
         return s
     first, second = (parts[k] for k in using)
-    if not isinstance(first, Store) or first.buffer is not own or first.reduce:
+    if not isinstance(first, Store) or first.buffer is not variable or first.reduce:
         return s
-    if not isinstance(second, Store) or second.buffer is own:
+    if not isinstance(second, Store) or second.buffer is variable:
         return s
     if any(map(indirect_in, indices(second))):
         return s
-    (value,) = rewrite((second.value,), lambda e: first.value if isinstance(e, Load) and e.buffer is own else e)
+    (value,) = rewrite((second.value,), lambda e: first.value if isinstance(e, Load) and e.buffer is variable else e)
     return sequence([*parts[: using[0]], attrs.evolve(second, value=value), *parts[using[1] + 1 :]])

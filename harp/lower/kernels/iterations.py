@@ -1,23 +1,22 @@
-"""Iterations become one kernel each: what one iteration does, again and again.
+"""Each iteration becomes one kernel: a loop round the kernels of its step.
 
     c = x0; for t: c, y[t] = step(c, x[t])    ->    for i: c[i] = x0[i]
                                                     repeat t < n { (the kernels of the step on c, x[t, :] and y[t, :]) }
 
-The step is lowered like a graph of its own. A step stores what it carries on where it has read the old value before
-(`donate.py`), and else in a second place: the two take turns. A few numbers, of which it is known how many, are in
-variables while the loop runs.
+The step is lowered like a graph of its own. A carried value is stored in place of the old one if that was read before
+(`donate.py`), else in a second buffer, by double buffering. A small number of scalars is in variables while the loop
+runs.
 
     repeat t < n { (c -> d); c, d = d, c }
     local a; a = c; repeat t < n { local b; (a -> b); a = b }; c = a
 
-Steps that carry nothing, or change an array in place where no other step reads it, are a loop like others, which may
+Steps that carry nothing, or change an array in place where no other step reads it, become an ordinary loop, which may
 run in parallel: for t < n { ... }.
 
-In the graph of a step the number of the iteration is a position, as those along axes are, and so is what is counted
-from it:
+In the graph of a step the step's number is a position, like those along axes, and so are formulas of it:
 
-    x[t]                      ->  an element at a place that is certain to be inside
-    where(t < i, x, y)        ->  a choice by position: the loops over i are cut at t
+    x[t]                      ->  an element that is proved to be inside
+    where(t < i, x, y)        ->  a select by position: the loops over i are split at t
 """
 
 from __future__ import annotations
@@ -68,18 +67,18 @@ from harp.trace.index.polynomial import Atom, Counter, Index, Loop, Shape, as_in
 from harp.trace.scalar.dtypes import DType
 from harp.trace.scalar.expr import Position, substitute
 
-# So many numbers are held in variables: more would go through memory, one by one.
+# The most scalars that are held in variables: more would be spilled to memory, one by one.
 _FEW = 64
 
 
 def step_of(node: Iteration, counter: Counter) -> Graph:
-    """The step, of which `counter` is the number."""
-    step = reads_before_updates(simplify(_counted(node, counter)))
+    """The graph of the step, in which `counter` is its number."""
+    step = reads_before_updates(simplify(_with_number_formulas(node, counter)))
     return updated_in_place(step, [node.body.inputs[k] for k in node.body.place()[0]])
 
 
-def _counted(node: Iteration, counter: Counter) -> Graph:
-    """The step with formulas for the number of the iteration, and for elements of what is a formula itself."""
+def _with_number_formulas(node: Iteration, counter: Counter) -> Graph:
+    """The step with formulas for its number, and for elements of arrays that are formulas of positions."""
     body, number = node.body, of(counter)
     known: dict[Node, Node] = {body.inputs[0]: MapReduce((), (), Position(number))}
     for place in body.place()[1]:
@@ -95,30 +94,30 @@ def _counted(node: Iteration, counter: Counter) -> Graph:
 
 
 def is_few(shape: Shape) -> bool:
-    """Whether an array is held in variables while a loop runs."""
+    """Whether a carried array is held in variables while a loop runs."""
     count = product(shape).constant
     return count is not None and count <= _FEW
 
 
 def passed_on(step: Graph, body: Body) -> dict[int, int]:
-    """Which of what is carried on is what another one was, by numbers: (a, b) -> (b, f(a, b)) passes b on to a.
+    """The carried values that another carried value takes over, by number: (a, b) -> (b, f(a, b)) passes b on to a.
 
-    What is passed on is not passed a second time, to another one or in a circle, but copied: so three arrays take
-    turns, of which one is free, and no more (`harp.backends.c_family.turns` relies on it).
+    A value is passed on once, not in a chain or a cycle, where it is copied instead: so at most three buffers rotate,
+    one of which is free (`harp.backends.c_family.turns` relies on it).
     """
     numbers = {step.inputs[place]: number for number, place in enumerate(body.place()[0])}
-    found: dict[int, int] = {}
+    passed: dict[int, int] = {}
     for number, output in enumerate(step.outputs[: body.carried]):
         source = numbers.get(output) if isinstance(output, Input) and not is_few(output.shape) else None
-        seen = {*found, *found.values()}
+        seen = {*passed, *passed.values()}
         if source is not None and source != number and not seen & {source, number}:
-            found[number] = source
-    return found
+            passed[number] = source
+    return passed
 
 
-# Variables that an iteration has for itself: they nest, and nesting is bounded. Others are arrays of the program.
+# The most variables that are private to a step: they nest, and nesting is bounded. Others are arrays of the program.
 _VARIABLES = 64
-# Counters of loops in each other differ.
+# Counters of nested loops must differ.
 _numbers = count()
 Place = tuple[Buffer, tuple[Index, ...]]
 
@@ -131,8 +130,8 @@ def iteration_kernels(
     scratch: list[Buffer],
     origins: Origins,
 ) -> list[Kernel]:
-    """The kernels of an iteration, whose step `lower` makes, and `fuse` joins; the last one is the loop, if its steps
-    do something. `origins` are those of the graph round it, which learn the lines of the step."""
+    """The kernels of an iteration, whose step `lower` lowers and `fuse` joins. The last one is the loop, unless it does
+    nothing. `origins` are those of the enclosing graph, to which the lines of the step are added."""
     extent = as_index(WITHOUT_END) if node.length is None else node.length
     counter = Counter(next(_numbers), extent)
     graph = step_of(node, counter)
@@ -144,7 +143,7 @@ def iteration_kernels(
 
 
 class _Iteration:
-    """Where everything of one iteration is."""
+    """Assigns storage to the values of one iteration."""
 
     def __init__(
         self,
@@ -165,19 +164,19 @@ class _Iteration:
         self.time = counter.extent - 1 - of(self.loop) if node.reverse else of(self.loop)
         self.counter = counter
         self.places: dict[Buffer, Place] = {}  # of the step's buffers
-        self.first: list[Kernel] = []  # before the loop
-        self.of_loop: list[Buffer] = []  # variables that live as long as the loop runs,
-        self.load: list[Stmt] = []  # what fills them before,
-        self.save: list[Stmt] = []  # and stores what they have in the end
+        self.first: list[Kernel] = []  # kernels before the loop
+        self.of_loop: list[Buffer] = []  # variables that live while the loop runs,
+        self.load: list[Stmt] = []  # statements that fill them before it,
+        self.save: list[Stmt] = []  # and statements that store them at the end
         self.of_step: list[Buffer] = []  # variables of one step
-        self.before: list[Stmt] = []  # what stands at the start and the end of a step
+        self.before: list[Stmt] = []  # statements at the start and the end of a step
         self.after: list[Stmt] = []
         self.moves: list[tuple[Buffer, Buffer]] = []
         self.independent = _is_independent(node, step)
         self.whole = {b for k in step.kernels for b in used_whole(k.body).touched}
 
     def kernels(self) -> list[Kernel]:
-        """What is copied before, and the loop."""
+        """The copies before the loop, and the loop."""
         step, body, operands = self.step, self.node.body, self.node.operands
         carried, elements, same = body.place()
         kernels = self.apart_or_joined()
@@ -186,7 +185,7 @@ class _Iteration:
             kernels = self.carry(k - 1, kernels, step.inputs[k])
         step = self.step
         step = inlined(self.fuse(attrs.evolve(step, kernels=tuple(only_needed(kernels, step.scratch)))))
-        # What is passed on goes before what takes its place.
+        # Values that are passed on are moved before their successors take their place.
         moves = (*((at[number], at[source]) for number, source in self.passed.items()), *self.moves)
         for k in elements:
             self.slice(step.inputs[k], self.memory[operands[k - 1]], self.before, reads=True)
@@ -206,8 +205,8 @@ class _Iteration:
         return [*self.first, *([] if whole == sequence(()) else [Kernel("repeat", _allocated(self.of_loop, whole))])]
 
     def apart_or_joined(self) -> Sequence[Kernel]:
-        """The kernels of a step, joined, but where only apart they change a part of what is carried in place: then they
-        are joined behind that."""
+        """The kernels of a step, joined. Not joined if a carried array can be updated in place only then; they are
+        joined after that."""
         step, joined = self.step, self.fuse(self.step).kernels
         for k in self.node.body.place()[0]:
             made, given = self.outputs.get(k - 1), step.inputs[k]
@@ -232,7 +231,7 @@ class _Iteration:
         return place
 
     def carry(self, number: int, kernels: Sequence[Kernel], given: Buffer) -> Sequence[Kernel]:
-        """The kernels of a step, with the place where what is carried on is stored."""
+        """The kernels of a step, after storage is chosen for a new carried value."""
         place, _ = self.places[given]
         if number in self.passed:
             return kernels
@@ -255,7 +254,7 @@ class _Iteration:
         return kernels
 
     def variable(self, buffer: Buffer, variables: list[Buffer]) -> Buffer | None:
-        """Variables for a few numbers; none for what functions use as a whole, nor where there are many already."""
+        """Variables for a few scalars; None for a buffer that is used as a whole, or if there are too many."""
         full = len(self.of_loop) + len(self.of_step) >= _VARIABLES and not self.independent
         if not is_few(buffer.shape) or buffer in self.whole or full:
             return None
@@ -269,7 +268,7 @@ class _Iteration:
         return buffer
 
     def own(self, buffer: Buffer) -> Buffer:
-        """Variables, or memory of the program, for what the step has for itself; or memory of each thread."""
+        """Storage for a private buffer of a step: variables, an array of the program, or memory of each thread."""
         mine = self.variable(buffer, self.of_step)
         if mine is None and self.independent:
             mine = Buffer(buffer.name, buffer.dtype, buffer.shape, Space.THREAD)
@@ -279,12 +278,12 @@ class _Iteration:
         return mine
 
     def result(self, number: int) -> Buffer:
-        """Where a result of the iteration is; nobody may want it."""
+        """The buffer of a result of the iteration, which may be unused."""
         part = self.node.parts[number]
         return self.memory.get(part) or self.new(part.dtype, part.shape)
 
     def slice(self, buffer: Buffer, whole: Buffer, copies: list[Stmt], reads: bool) -> None:
-        """What the step reads or makes is an element of an array; a copy of it where it is used as a whole."""
+        """An element that the step reads or makes is one of an array, or a copy of it if it is used as a whole."""
         if buffer not in self.whole:
             self.places[buffer] = whole, (self.time,)
             return
@@ -295,16 +294,16 @@ class _Iteration:
 
 
 def _is_independent(node: Iteration, step: Built) -> bool:
-    """Whether the steps carry nothing: they are a loop like others, whose iterations may run in any order. Those with
-    many arrays of their own share the memory of these, and run one after the other."""
+    """Whether the steps carry nothing: they become an ordinary loop, in any order. Steps with many private arrays run
+    one after the other, and share the memory of these."""
     inside = [part for kernel in step.kernels for part in walk(kernel.body)]
     apart = not any(isinstance(part, ForeignCall) or (isinstance(part, Repeat) and part.moves) for part in inside)
     return not node.body.carried and not node.tested and apart and len(step.scratch) <= _VARIABLES
 
 
 def _in_any_order(s: Repeat) -> Stmt:
-    """A loop of which each step changes elements that no other step reads or changes is one like others; one whose
-    steps change nothing is none.
+    """An ordinary loop, if each step changes only elements that no other step reads or changes; an empty statement, if
+    the steps change nothing.
 
     repeat i < n { a[k + 1 + i] = f(a[k], a[k + 1 + i]) }  ->  for i < n { a[k + 1 + i] = f(a[k], a[k + 1 + i]) }
     """
@@ -318,7 +317,7 @@ def _in_any_order(s: Repeat) -> Stmt:
 
 
 def _allocated(variables: Sequence[Buffer], body: Stmt) -> Stmt:
-    """The statement with variables of its own."""
+    """The statement inside of the allocations of its variables."""
     for variable in reversed(variables):
         body = Alloc(variable, body)
     return body
@@ -326,7 +325,7 @@ def _allocated(variables: Sequence[Buffer], body: Stmt) -> Stmt:
 
 @attrs.define
 class _Relabel:
-    """Statements with other buffers, and loops that are numbered on."""
+    """Statements with other buffers and renumbered loops."""
 
     places: Mapping[Buffer, Place]
     loops: dict[Atom, Index]
@@ -364,7 +363,7 @@ class _Relabel:
         return Renaming(Substitution(dict(self.loops)), dict(self.places))
 
     def note(self, s: Store | ForeignCall | Row) -> None:
-        """Lines of what a statement reads, and of what is stored."""
+        """Copy the source lines of a statement's loads and stores."""
         renaming = self.renaming
         for load in loads(s):
             moved = renaming.value(load)

@@ -1,18 +1,18 @@
-"""Kernels become functions of their buffers and sizes, and kernels that are equal become one.
+"""Kernels become functions of their buffers and sizes; equal kernels become one function.
 
     for i < s3: mem1[i] = exp(in0[i])       ->      kernel map(in0: f32[s0], out0: f32[s0]):
     for i < s5: out0[i] = exp(mem0[i])                  for i0 < s0: out0[i0] = exp(in0[i0])
                                                     map(in0, mem1; s3)
                                                     map(mem0, out0; s5)
 
-Buffers, sizes and loops are renumbered by first use, so that two kernels are equal if their texts are. Of a buffer that
-a kernel uses at constants along the first axes only, it is given that part: so steps of a loop that Python has unrolled
-are one kernel, whichever row of an array each of them reads.
+Buffers, sizes and loops are renumbered by first use, so that two kernels are equal if their texts are. If a kernel uses
+a buffer only at constants along the first axes, its parameter is that part of the buffer: so steps of a loop that
+Python has unrolled are one kernel, whichever row of an array each of them reads.
 
     for i < s3: mem1[i] = in0[7, i]         ->      map(in0[7], mem1; s3)
 
-All that comes after works once for each distinct kernel: the passes over loops, printing, the C compiler. A layer that
-is repeated, or that the gradient computes again, costs what one of them does.
+All later stages work once for each distinct kernel: passes over loops, printing, the C compiler. A layer that is
+repeated, or recomputed for the gradient, costs as much as one layer.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, rewrite
 from harp.trace.scalar.expr import walk as walk_expr
 
-# The program that kernels and their calls make: each call gets the memory that its kernel needs, and arrays get slots
-# of the arena.
+# The program: kernels and their calls. Each call gets the scratch memory that its kernel needs; arrays get slots of the
+# arena.
 
 
 def assemble(built: Built, sizes: Sequence[Symbol]) -> Program:
-    """The program over these sizes; kernels that have not been outlined are called one after the other."""
+    """The program over these sizes; kernels that were not outlined are called one after the other."""
     built = built if built.calls else as_they_are(built)
     numbers = count()
     calls = tuple(_with_scratch(call, built.kernels[call.kernel], numbers) for call in built.calls)
@@ -69,7 +69,7 @@ def assemble(built: Built, sizes: Sequence[Symbol]) -> Program:
 
 
 def as_they_are(built: Built) -> Built:
-    """Each kernel as a function of its own, whose parameters are what it uses of the program."""
+    """Each kernel as a function of its own, whose parameters are the program's buffers and sizes that it uses."""
     kernels = []
     for kernel in built.kernels:
         touched = effects(kernel.body).touched
@@ -80,20 +80,20 @@ def as_they_are(built: Built) -> Built:
 
 
 def _with_scratch(call: Call, kernel: Kernel, numbers: Iterator[int]) -> Call:
-    """The call with memory for what the kernel keeps in scratch."""
+    """The call with memory for the scratch arrays of its kernel."""
     sizes = Substitution(dict(zip(kernel.sizes, call.sizes, strict=True)))
-    own = (Buffer(f"work{next(numbers)}", b.dtype, sizes.each(b.shape), b.space) for b in kernel.scratch)
-    return attrs.evolve(call, buffers=(*call.buffers, *own))
+    memory = (Buffer(f"work{next(numbers)}", b.dtype, sizes.each(b.shape), b.space) for b in kernel.scratch)
+    return attrs.evolve(call, buffers=(*call.buffers, *memory))
 
 
-# How the parameters of a kernel are called.
+# The names of a kernel's parameters.
 _STEMS = {Space.INPUT: "in", Space.OUTPUT: "out", Space.SCRATCH: "mem"}
-# Parts of one buffer that a kernel is given at most.
+# The most parts of one buffer that are parameters of a kernel.
 _PARTS = 8
 
 
 def outline(built: Built) -> Built:
-    """Distinct kernels, and a call for each kernel that there was."""
+    """The distinct kernels, and a call for each original kernel."""
     numbers: dict[str, int] = {}
     kernels: list[Kernel] = []
     calls: list[Call] = []
@@ -103,21 +103,21 @@ def outline(built: Built) -> Built:
         number = numbers.setdefault(form.text, len(kernels))
         if number == len(kernels):
             kernels.append(form.kernel())
-        given = [parts.get(buffer, Subarray(buffer)) for buffer in form.buffers]
-        at = tuple(argument.at for argument in given) if parts else ()
-        calls.append(Call(number, tuple(argument.buffer for argument in given), tuple(map(of, form.sizes)), at))
+        arguments = [parts.get(buffer, Subarray(buffer)) for buffer in form.buffers]
+        at = tuple(argument.at for argument in arguments) if parts else ()
+        calls.append(Call(number, tuple(argument.buffer for argument in arguments), tuple(map(of, form.sizes)), at))
     return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
 
 
 def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
-    """The statement over parts of buffers where it can be, and what they are parts of."""
+    """The statement over parts of buffers, where possible, and these parts."""
     at: dict[Buffer, dict[tuple[Index, ...], None]] = {}
     whole = {*used_whole(body).touched}
     written: set[Buffer] = set()
     for s in walk(body):
         for load in all_loads(s):
             at.setdefault(load.buffer, {})[load.index] = None
-            if load.conditions:  # it may be asked for a part that is not there
+            if load.conditions:  # the part may not exist
                 whole.add(load.buffer)
         heads = [p for h in s.heads for p in head_indices(h)] if isinstance(s, Nest) else []
         whole |= {
@@ -133,9 +133,9 @@ def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
             whole.add(s.test.buffer)
     places: dict[Buffer, int] = {}
     parts: dict[tuple[Buffer, tuple[Index, ...]], Buffer] = {}
-    for buffer, found in at.items():
-        first = min(map(_numbers_first, found))
-        rows = list(dict.fromkeys(index[:first] for index in found))
+    for buffer, loads_at in at.items():
+        first = min(map(_numbers_first, loads_at))
+        rows = list(dict.fromkeys(index[:first] for index in loads_at))
         if (
             first
             and buffer.space in MEMORY
@@ -162,14 +162,14 @@ def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
 
 
 def _numbers_first(index: tuple[Index, ...]) -> int:
-    """How many indices at the start are numbers."""
+    """The number of leading indices that are constants."""
     return next((k for k, p in enumerate(index) if p.constant is None), len(index))
 
 
 class _Form:
-    """A kernel with buffers, sizes and loops numbered by first use: its text, and what the numbers stand for.
+    """A kernel with buffers, sizes and loops numbered by first use: its text, and the objects that are numbered.
 
-    Index expressions are renamed before they are printed, for their canonical form follows the numbers:
+    Index expressions are renamed before they are printed, since their canonical form depends on the numbers:
     max(n - m, 0) is n - m + max(m - n, 0), and which of the two it is depends on whether n comes before m.
     """
 
@@ -185,7 +185,7 @@ class _Form:
         for buffer in self.buffers:
             space = self._space(buffer, buffer in used.writes)
             self._arrays[buffer] = Buffer(next(names[space]), buffer.dtype, shapes.each(buffer.shape), space), ()
-        # Loops and variables are added where they are met, which is before they are used.
+        # Loops and variables are added where they are bound, before they are used.
         self._renaming = Renaming(Substitution(self._places), self._arrays)
         self._indices: dict[Index, str] = {}
         self._loops, self._locals = count(), count()
@@ -194,7 +194,7 @@ class _Form:
 
     @staticmethod
     def _space(buffer: Buffer, is_written: bool) -> Space:
-        """Where an array lives makes no difference, but that a caller's truth values may be any bytes."""
+        """The space of a parameter. Where an array lives does not matter, but bools of the caller may be any byte."""
         if is_written:
             return Space.OUTPUT
         return Space.SCRATCH if buffer.dtype is bool_ and buffer.space is not Space.INPUT else Space.INPUT
@@ -215,10 +215,10 @@ class _Form:
 
     def _text(self, p: Index) -> str:
         """An index expression that has been renamed."""
-        found = self._indices.get(p)
-        if found is None:
-            found = self._indices[p] = Fold(_total, _term, "{}//{}".format, "relu{}".format, self._leaf)(p)
-        return found
+        text = self._indices.get(p)
+        if text is None:
+            text = self._indices[p] = Fold(_total, _term, "{}//{}".format, "relu{}".format, self._leaf)(p)
+        return text
 
     def _leaf(self, atom: Atom) -> str:
         if isinstance(atom, Indirect):
@@ -228,7 +228,7 @@ class _Form:
         return repr(atom)
 
     def _loop(self, old: Loop) -> str:
-        """A loop where it begins: its extent and its number."""
+        """A loop where it is bound: its extent and its number."""
         extent = self._renaming.indices(old.extent)
         if old not in self._places:
             self._places[old] = of(Loop(next(self._loops), extent))
@@ -273,12 +273,12 @@ class _Form:
         return f"digits {self._index(head.flat)} [{', '.join(map(self._loop, head.loops))}]"
 
     def _value(self, value: Expr) -> Iterator[str]:
-        """A line for each node, which names its operands by their lines."""
+        """A line for each node, which refers to its operands by line."""
         numbers: dict[Expr, int] = {}
         for e in walk_expr((value,)):
             numbers[e] = len(numbers)
             if isinstance(e, Load):
-                fill = e.fill.bits.hex() if e.fill is not None else ""  # bits, for not all NaNs are the same
+                fill = e.fill.bits.hex() if e.fill is not None else ""  # bits, since NaNs differ
                 yield f"load {self._place(e.buffer, e.index)} if {self._list(e.conditions)} {fill}"
             elif isinstance(e, Position):
                 yield f"position {self._index(e.index)}"

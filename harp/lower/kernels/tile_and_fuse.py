@@ -1,4 +1,4 @@
-"""What passes between products and work on their rows stays in the L2 cache, a block of rows at a time.
+"""Products and operations on their rows run together, by blocks of rows, so that intermediates stay in the L2 cache.
 
     for i, j { acc = 0; for k: acc += q[i, k]*w[j, k]; s[i, j] = acc }
     for i { m = max of s[i, :]; for j: p[i, j] = exp(s[i, j] - m) }
@@ -6,11 +6,11 @@
         ->  for ib { s'[ROWS, n]; p'[ROWS, n];
                      for r, j { ...; s'[r, j] = acc }; for r { ... }; for r, d { ...; out[ib*ROWS + r, d] = acc } }
 
-A group is a product, work on rows of its result, some of which reduces them, and perhaps a second product; each reads,
-of what the others store, only the same rows. It pays where what passes between them grows faster than what else the
-first product touches: the scores of attention have n*n elements, and their factors only n. A row is computed by the
-same loops in the same order, so no bit of it changes: a block holds whole rows of scores, and nothing is rescaled. (The
-name is that of MLIR; M. Rabe and C. Staats: "Self-attention does not need O(n^2) memory", 2021.)"""
+A group is a product, operations on rows of its result, some of which reduce them, and perhaps a second product; each
+reads only the same rows of the others' results. It pays if an intermediate grows faster than everything else that the
+first product touches: the scores of attention have n*n elements, their factors only n. Each row is computed by the same
+loops in the same order, with the same bits: a block holds whole rows of scores, and nothing is rescaled. (The name is
+that of MLIR; M. Rabe and C. Staats: "Self-attention does not need O(n^2) memory", 2021.)"""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from harp.lower.schedule.build import Built
 from harp.lower.target import Target
 from harp.trace.index.polynomial import Atom, Index, Loop, as_index, indirect_in, product
 
-# How many kernels are looked at for one group.
+# The number of kernels that a group may span.
 _NEAR = 12
 
 
 @attrs.frozen
 class _Member:
-    """A kernel of a group, its number, its loops over the rows that the members share, and the product that it is."""
+    """A kernel of a group: its number, its loops over the shared rows, and its product, if it is one."""
 
     kernel: Kernel
     place: int
@@ -46,18 +46,18 @@ class _Member:
 
     @property
     def stores(self) -> tuple[Store, ...]:
-        """To memory outside of the kernel."""
+        """The stores to memory outside of the kernel."""
         return tuple(_stores(self.form.body))
 
 
 def tile_and_fuse(built: Built, target: Target) -> Built:
-    """The kernels, with groups as one; and the scratch buffers that are left."""
+    """The kernels, with groups fused, and the scratch buffers that remain."""
     last = {b: number for number, kernel in enumerate(built.kernels) for b in effects(kernel.body).touched}
     kernels, scratch = list[Kernel | None](built.kernels), set(built.scratch)
     for at in range(len(kernels)):
         members = _group(kernels, at)
         while len(members) > 1:
-            inside = _inside(members, scratch, last)
+            inside = _intermediates(members, scratch, last)
             if _pays(members, inside):
                 for member in members:
                     kernels[member.place] = None
@@ -67,16 +67,16 @@ def tile_and_fuse(built: Built, target: Target) -> Built:
             members = members[:-1]
     if not any(kernel is None for kernel in kernels):
         return built
-    left = tuple(kernel for kernel in kernels if kernel is not None)
-    return attrs.evolve(built, kernels=left, scratch=tuple(b for b in built.scratch if b in scratch))
+    remaining = tuple(kernel for kernel in kernels if kernel is not None)
+    return attrs.evolve(built, kernels=remaining, scratch=tuple(b for b in built.scratch if b in scratch))
 
 
-# --- which kernels are a group
+# --- the search for groups
 
 
 def _group(kernels: Sequence[Kernel | None], at: int) -> list[_Member]:
-    """The longest group that begins with this kernel, a product; or nothing. Kernels between its members read nothing
-    of what these store, so they may come before all of them."""
+    """The longest group that begins with this kernel, if it is a product. Other kernels between its members read none
+    of their results, so they may precede all of them."""
     first = _first(kernels[at], at)
     if first is None:
         return []
@@ -96,7 +96,7 @@ def _group(kernels: Sequence[Kernel | None], at: int) -> list[_Member]:
 
 
 def _first(kernel: Kernel | None, place: int) -> _Member | None:
-    """The kernel with the loops over rows of what it stores, if it is a product that keeps its result in scratch."""
+    """The kernel as first member, with its loops over rows, if it is a product whose result is scratch memory."""
     form = form_of(kernel.body) if kernel is not None else None
     if kernel is None or form is None or not (product := match(nest(form.heads, form.body))):
         return None
@@ -107,7 +107,7 @@ def _first(kernel: Kernel | None, place: int) -> _Member | None:
 
 
 def _member(kernel: Kernel, place: int, stored: Set[Buffer]) -> _Member | None:
-    """The kernel with its loops over rows of what it reads of these buffers; None if it reads nothing so."""
+    """The kernel as member, with its loops over the rows that it reads of these buffers; None if it does not fit."""
     form = form_of(kernel.body)
     read = [load for load in reads(form.body) if load.buffer in stored]
     if any(not _leading(load.index, form) for load in read):
@@ -120,14 +120,14 @@ def _member(kernel: Kernel, place: int, stored: Set[Buffer]) -> _Member | None:
 
 
 def _is_simple(member: _Member) -> bool:
-    """Whether it is made of loops that may run in any order, at places that are no data."""
+    """Whether it consists of loops in any order, with indices that are not data."""
     body = nest(member.form.heads, member.form.body)
     simple = is_plain(body) and all(h.kind is LoopKind.PLAIN for h in member.form.heads)
     return simple and not any(indirect_in(p) for s in walk(body) for p in indices(s))
 
 
 def _shares_rows(members: Sequence[_Member], more: _Member) -> bool:
-    """Whether it reads, of what the members store, rows of the same numbers, and stores rows of its own."""
+    """Whether a kernel reads only the same rows of the members' results, and stores to rows of its own."""
     first, depth = members[0].rows, len(members[0].rows)
     if len(more.rows) < depth or any(a.extent is not b.extent for a, b in zip(first, more.rows, strict=False)):
         return False
@@ -143,17 +143,17 @@ def _shares_rows(members: Sequence[_Member], more: _Member) -> bool:
 
 
 def _leading(index: Sequence[Index], form: Form) -> tuple[Loop, ...]:
-    """The loops of the kernel that the first axes follow, one each."""
-    heads, found = {h.loop for h in form.heads}, list[Loop]()
+    """The loops of the kernel that are the indices of the first axes."""
+    heads, leading = {h.loop for h in form.heads}, list[Loop]()
     for p in index[:-1]:
-        if not isinstance(p.atom, Loop) or p.atom not in heads or p.atom in found:
+        if not isinstance(p.atom, Loop) or p.atom not in heads or p.atom in leading:
             break
-        found.append(p.atom)
-    return tuple(found)
+        leading.append(p.atom)
+    return tuple(leading)
 
 
 def _common(rows: Iterator[tuple[Loop, ...]]) -> tuple[Loop, ...]:
-    """The longest beginning that all have."""
+    """The longest common prefix."""
     result = next(rows, ())
     for other in rows:
         same = [a is b for a, b in zip(result, other, strict=False)]
@@ -161,15 +161,15 @@ def _common(rows: Iterator[tuple[Loop, ...]]) -> tuple[Loop, ...]:
     return result
 
 
-def _inside(members: Sequence[_Member], scratch: Set[Buffer], last: Mapping[Buffer, int]) -> set[Buffer]:
-    """What passes between the members, and no kernel after them reads."""
+def _intermediates(members: Sequence[_Member], scratch: Set[Buffer], last: Mapping[Buffer, int]) -> set[Buffer]:
+    """The intermediates of the group: buffers that no later kernel reads."""
     stored = {s.buffer for member in members for s in member.stores}
     return {b for b in stored & scratch if last[b] <= members[-1].place}
 
 
 def _pays(members: Sequence[_Member], inside: Set[Buffer]) -> bool:
-    """Whether the first product stores an array that grows faster than all else that it touches, whose rows another
-    member reduces."""
+    """Whether the first product stores an array that grows faster than everything else that it touches, and another
+    member reduces its rows."""
     first, *others = members
     touched = {*effects(first.kernel.body).touched}
     factors = [monomial for b in touched - inside for monomial, _ in product(b.shape).terms]
@@ -192,7 +192,7 @@ def _divides(a: Sequence[Atom], b: Sequence[Atom]) -> bool:
     return all(list(a).count(atom) <= list(b).count(atom) for atom in a)
 
 
-# --- the kernel of a group
+# --- the fused kernel
 
 
 def _fused(members: Sequence[_Member], inside: Set[Buffer], height: int) -> Kernel:

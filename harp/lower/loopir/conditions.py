@@ -1,13 +1,13 @@
-"""The conditions on which the values of statements depend, and statements where some of these are known, without what
-is then left of them for nothing.
+"""The conditions on which values of statements depend; simplification of statements where some conditions are known,
+and removal of stores that are then dead.
 
     x[i - 1] if i - 1 >= 0 else 0              ->  x[i - 1], where i - 1 >= 0 is known to hold
     select(lt([i], [n]), a, b)                 ->  b, where n - i - 1 >= 0 is known not to hold
 
-A value depends on a condition p >= 0 if it loads elements that are there only then, or compares positions.
+A value depends on a condition p >= 0 if it loads elements under it, or compares positions.
 
-Dead stores are to variables that nothing reads, or that are known, and of what an element holds already; so a sum that
-a mask hides is not computed:
+Dead stores are those to variables that are not read, or are constants, and those of values that the element holds
+already; so a sum that a mask hides is not computed:
 
     v = 0; for k: v += x[k]; out[i] = 1    ->    out[i] = 1
     v = 0; out[i] = out[i] - v*0           ->    out[i] = out[i] - 0*0    ->    nothing
@@ -29,21 +29,21 @@ from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, const, r
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op
 
-Facts = Mapping[Index, bool]  # of conditions p >= 0
+Facts = Mapping[Index, bool]  # for conditions p >= 0: whether they hold
 
 
 def conditions(s: Stmt) -> tuple[Index, ...]:
-    """The index expressions p for which the values of a straight statement ask whether p >= 0, each once."""
-    found: dict[Index, None] = {}
+    """The index expressions p on whose condition p >= 0 the values of a straight statement depend, each once."""
+    asked_of: dict[Index, None] = {}
     for store in (part for part in walk(s) if isinstance(part, Store)):
         for e in walk_expr((store.value,)):
-            found |= dict.fromkeys(e.conditions if isinstance(e, Load) else asked(e))
-    return tuple(found)
+            asked_of |= dict.fromkeys(e.conditions if isinstance(e, Load) else asked(e))
+    return tuple(asked_of)
 
 
 @lru_cache(maxsize=1 << 14)
 def asked(e: Expr) -> tuple[Index, ...]:
-    """The conditions of a comparison of positions: all hold, or the comparison does not.
+    """The conditions of a comparison of positions, which holds if all of them do.
 
     P < Q  ->  Q - P - 1 >= 0;  P == Q  ->  P - Q >= 0 and Q - P >= 0
     """
@@ -63,19 +63,19 @@ def _index(e: Expr) -> Index | None:
 
 
 def given(s: Stmt, facts: Facts) -> Stmt:
-    """The statement where these conditions are known to hold, or not to."""
+    """The statement, simplified by facts about conditions."""
     if isinstance(s, Store):
         return attrs.evolve(s, value=_value(s.value, facts))
     return rebuilt(s, lambda part: given(part, facts))
 
 
 def _value(value: Expr, facts: Facts) -> Expr:
-    """The value; of a choice by what is known, only the part that is chosen is looked at."""
+    """The value, simplified by facts; only the chosen operand of a decided select is visited."""
     new: dict[Expr, Expr] = {}
     stack = [value]
     while stack:
         e = stack[-1]
-        needed = _needed(e, new)
+        needed = _deciding_operands(e, new)
         missing = [a for a in needed if a not in new]
         stack += missing
         if not missing:
@@ -84,19 +84,19 @@ def _value(value: Expr, facts: Facts) -> Expr:
     return new[value]
 
 
-def _needed(e: Expr, new: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
-    """The operands on which the value of an expression depends, as far as is known."""
+def _deciding_operands(e: Expr, new: Mapping[Expr, Expr]) -> tuple[Expr, ...]:
+    """The operands on which the value of an expression depends, given those that are simplified already."""
     if not isinstance(e, Apply) or e.op is not Op.SELECT:
         return e.operands if isinstance(e, Apply) else ()
     condition, yes, no = e.operands
-    made = new.get(condition)
-    if made is None:
+    decided = new.get(condition)
+    if decided is None:
         return (condition,)
-    return (yes if made.value else no,) if isinstance(made, Const) else e.operands
+    return (yes if decided.value else no,) if isinstance(decided, Const) else e.operands
 
 
 def _known(e: Expr, args: tuple[Expr, ...], facts: Facts) -> Expr:
-    """An expression of new operands, or what it is known to be."""
+    """The expression over new operands, simplified by facts."""
     if isinstance(e, Load):
         return _load(e, facts)
     if not isinstance(e, Apply):
@@ -112,18 +112,18 @@ def _known(e: Expr, args: tuple[Expr, ...], facts: Facts) -> Expr:
 
 
 def _load(e: Load, facts: Facts) -> Expr:
-    left = tuple(p for p in e.conditions if not facts.get(p, False))
-    if any(p in facts for p in left):
+    undecided = tuple(p for p in e.conditions if not facts.get(p, False))
+    if any(p in facts for p in undecided):
         assert e.fill is not None
         return e.fill
-    return e if left == e.conditions else Load(e.buffer, e.index, left, e.fill if left else None)
+    return e if undecided == e.conditions else Load(e.buffer, e.index, undecided, e.fill if undecided else None)
 
 
 _NOTHING = Seq(())
 
 
 def without_dead_stores(s: Stmt) -> Stmt:
-    """The statement without them: the same object, if there are none."""
+    """The statement without dead stores: the same object if there are none."""
     made = _without_nothing(rebuilt(s, without_dead_stores))
     if isinstance(made, Store):
         return _NOTHING if is_there_already(made) else made
@@ -136,7 +136,7 @@ def without_dead_stores(s: Stmt) -> Stmt:
 
 
 def _without_nothing(s: Stmt) -> Stmt:
-    """Nothing, if that is all that it does; a branch without its other side, if that is nothing."""
+    """The statement without parts that do nothing; a branch without its other side if that does nothing."""
     if isinstance(s, (Nest, Alloc)):
         return _NOTHING if _is_nothing(s.body) else s
     if isinstance(s, If) and (s.no is None or _is_nothing(s.no)):
@@ -149,21 +149,21 @@ def _is_nothing(s: Stmt) -> bool:
 
 
 def is_there_already(s: Store) -> bool:
-    """Whether an element gets what it holds."""
+    """Whether a store leaves its element as it is."""
     value = s.value
     same = isinstance(value, Load) and (value.buffer, value.index, value.conditions) == (s.buffer, s.index, ())
     return same and s.reduce is None
 
 
 def _is_read(variable: Buffer, s: Stmt) -> bool:
-    """Whether anything but its own next value depends on it."""
+    """Whether anything but the variable's own next value depends on it."""
     others = (part for part in walk(s) if not (isinstance(part, Store) and part.buffer is variable))
     used = any(load.buffer is variable for part in others for load in loads(part))
     return used or variable in used_whole(s).touched
 
 
 def _constant(s: Alloc) -> Const | None:
-    """The constant that a variable holds, which is set once, and so before all that reads it, and read by values."""
+    """The constant of a variable that is set once, before all reads, and read in values only."""
     stores = [part for part in walk(s.body) if isinstance(part, Store) and part.buffer is s.buffer]
     at_once = isinstance(s.body, Seq) and any(part in stores for part in s.body.parts)
     others = (part for part in walk(s.body) if not isinstance(part, Store))
@@ -172,12 +172,12 @@ def _constant(s: Alloc) -> Const | None:
     if len(stores) != 1 or stores[0].reduce is not None or not at_once or is_asked or is_whole:
         return None
     value = stores[0].value
-    # An integer may also be a place in an array, which is no value.
+    # An integer may also be an index, which is not in a value.
     return value if isinstance(value, Const) and value.dtype.is_inexact else None
 
 
 def _without(variable: Buffer, known: Const | None, s: Stmt) -> Stmt:
-    """The statement without stores to a variable, which is known where it is read."""
+    """The statement without stores to a variable, whose loads become the constant."""
     if not isinstance(s, Store):
         return rebuilt(s, lambda part: _without(variable, known, part))
     if s.buffer is variable:

@@ -1,11 +1,11 @@
-"""Dependence: whether a loop that is to run in parallel carries an output or a flow dependence.
+"""Dependences: whether iterations of a loop that is to run in parallel store to, or read, elements that others store
+to.
 
-A store that does not depend on the loop at all is an error. That two iterations touch different elements is proved
-where one axis of every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside and
-the same `outer`, or everywhere `slope*loop - inner + outer`; constants may be parts of `inner`, as of 2*i and 2*i + 1.
-What is only read may also lie apart from all that is stored: a[k] where a[k + 1 + i] is stored in iteration i.
-Of a loop whose position is taken apart into digits (delinearised), it is proved digit by digit. What is neither proved
-nor refuted is reported.
+A store whose index does not depend on the loop is an error. Two iterations touch different elements if, along one axis,
+every access is `slope*loop + inner + outer`, with `0 <= inner < slope` for all that varies inside, and the same
+`outer`, or if all are `slope*loop - inner + outer`; constants may be part of `inner`, as for 2*i and 2*i + 1. A read is
+also independent if it never meets a store: a[k] if iteration i stores a[k + 1 + i]. A loop whose position is split into
+digits (delinearised) is proved digit by digit. An access that is neither proved nor refuted is reported.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from harp.trace.index.polynomial import (
 
 
 class ElementAccess(NamedTuple):
-    """An element that is read or stored where all conditions are >= 0."""
+    """An element that is read or stored if all conditions are >= 0."""
 
     buffer: Buffer
     at: tuple[Index, ...]
@@ -58,21 +58,21 @@ class ElementAccess(NamedTuple):
 
 
 class Report(NamedTuple):
-    """Certain races, and what could not be decided."""
+    """Certain races, and accesses that could not be decided."""
 
     errors: list[str]
     unproven: list[str]
 
 
 def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[Atom, Index]) -> Report:
-    """`head` is parallel, `inner` are the heads behind it; `lets` are the derived sizes known outside."""
+    """Check the parallel loop `head`; `inner` are the heads behind it, and `lets` the derived sizes defined outside."""
     heads = [*inner, *(h for s in walk(body) if isinstance(s, Nest) for h in s.heads)]
     known = dict(lets)
     for let in (h for h in heads if isinstance(h, Let)):
         known[let.symbol] = Substitution(known)(let.index)
     expand = Substitution(known)
     loop = expand(of(head.loop)).atom
-    if loop is None:  # of one iteration, as the derived sizes show
+    if loop is None:  # one iteration, as the derived sizes show
         return Report([], [])
     names = [name for h in heads for name in head_names(h)]
     names += [row.lane for row in walk(body) if isinstance(row, Row)]
@@ -95,29 +95,29 @@ def check_parallel(head: For, inner: Sequence[Head], body: Stmt, lets: Mapping[A
 
 
 def _changing(accesses: Sequence[ElementAccess], body: Stmt) -> set[Atom]:
-    """Elements of index arrays that the body changes: other ones in another iteration, though they look alike."""
+    """Elements of index arrays that the body changes: in another iteration they differ, though they look alike."""
     changed = effects(body).writes | {s.buffer for s in walk(body) if isinstance(s, Alloc)}
     return {i for a in accesses for p in (*a.at, *a.conditions) for i in indirect_in(p) if i.array in changed}
 
 
 def _digit_loops(digits: Digits, expand: Substitution) -> list[Atom]:
-    found = [expand(of(loop)).atom for loop in digits.loops if expand(loop.extent) is not ONE]
-    return [atom for atom in found if atom is not None]
+    atoms = [expand(of(loop)).atom for loop in digits.loops if expand(loop.extent) is not ONE]
+    return [atom for atom in atoms if atom is not None]
 
 
 def _dependents(loop: Atom, digits: Sequence[Digits], expand: Substitution) -> set[Atom]:
-    """The loop and all digits that follow from it."""
-    found = {loop}
+    """The loop and all digits that are computed from it."""
+    dependents = {loop}
     for d in digits:
-        if any(a in found for a in value_atoms(expand(d.flat))):
-            found |= set(_digit_loops(d, expand))
-    return found
+        if any(a in dependents for a in value_atoms(expand(d.flat))):
+            dependents |= set(_digit_loops(d, expand))
+    return dependents
 
 
 def _accesses(s: Stmt, conditions: tuple[Index, ...] = ()) -> Iterator[ElementAccess]:
     if isinstance(s, Store):
         yield ElementAccess(s.buffer, s.index, conditions, stores=True)
-    elif isinstance(s, Row):  # it reads rows of the same numbers
+    elif isinstance(s, Row):  # it reads rows at the same indices
         yield ElementAccess(s.target, s.index, conditions, stores=True)
         yield from (ElementAccess(source, (*s.at_of(source), of(s.lane)), conditions) for source in s.sources)
     for load in loads(s):
@@ -128,15 +128,15 @@ def _accesses(s: Stmt, conditions: tuple[Index, ...] = ()) -> Iterator[ElementAc
 
 
 def _shared_stores(body: Stmt) -> list[Buffer]:
-    """The buffers stored to that all iterations share."""
-    own = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
+    """The buffers stored to that iterations share."""
+    private = {s.buffer for s in walk(body) if isinstance(s, Alloc)}
     stored = {s.buffer: None for s in walk(body) if isinstance(s, Store)}
     stored |= {s.target: None for s in walk(body) if isinstance(s, Row)}
-    return [b for b in stored if b not in own and b.space is not Space.THREAD]
+    return [b for b in stored if b not in private and b.space is not Space.THREAD]
 
 
 def _near_stores(accesses: Sequence[ElementAccess], varying: Sequence[Atom]) -> list[ElementAccess]:
-    """Those of one buffer without reads of elements that no iteration stores to."""
+    """The accesses to one buffer, without reads of elements that no iteration stores to."""
     stores = [a for a in accesses if a.stores]
     if len(stores) == len(accesses):
         return stores
@@ -145,7 +145,7 @@ def _near_stores(accesses: Sequence[ElementAccess], varying: Sequence[Atom]) -> 
 
 
 def _other_iteration(varying: Sequence[Atom]) -> Substitution:
-    """Other numbers for loops: what an access says of another iteration. Extents may depend on loops further out."""
+    """Renames loops to those of another iteration. Extents may depend on enclosing loops."""
     loops = sorted((a for a in varying if isinstance(a, Loop)), key=lambda loop: loop.axis)
     first, renamed = 1 + max((loop.axis for loop in loops), default=0), dict[Atom, Index]()
     for number, loop in enumerate(loops):
@@ -157,30 +157,30 @@ def _other_iteration(varying: Sequence[Atom]) -> Substitution:
 
 
 def _never_meet(read: ElementAccess, store: ElementAccess, other: Substitution) -> bool:
-    """Whether two elements differ, along an axis along which one is always behind the other, in all iterations."""
+    """Whether two elements differ in all iterations, because one index is always larger along some axis."""
     facts = (ZERO, *read.conditions, *other.each(store.conditions))
     distances = [p - other(q) for p, q in zip(read.at, store.at, strict=True)]
     return any(nonnegative(d - 1 - fact) for p in distances for d in (p, -p) for fact in facts)
 
 
 def _all_apart(accesses: Sequence[ElementAccess], atoms: Sequence[Atom], inside: set[Atom]) -> bool:
-    """Whether the accesses of iterations that differ in any of the digits differ.
+    """Whether accesses of iterations that differ in some digit differ.
 
-    Where a digit differs for which that is known, that is enough: for the others it is the same. One that is 0 wherever
-    there is an access does not differ.
+    It is enough to prove this for a first digit that differs; for the others it is then the same. A digit that is 0 at
+    every access does not differ.
     """
-    left = [atom for atom in atoms if not all(-of(atom) in access.conditions for access in accesses)]
-    while left:
-        found = next((atom for atom in left if _apart(accesses, atom, inside)), None)
-        if found is None:
+    remaining = [atom for atom in atoms if not all(-of(atom) in access.conditions for access in accesses)]
+    while remaining:
+        apart = next((atom for atom in remaining if _apart(accesses, atom, inside)), None)
+        if apart is None:
             return False
-        left.remove(found)
-        inside = inside - {found}
+        remaining.remove(apart)
+        inside = inside - {apart}
     return True
 
 
 def _apart(accesses: Sequence[ElementAccess], atom: Atom, inside: set[Atom]) -> bool:
-    """Whether the accesses of iterations with different values of `atom` differ along one axis, or in memory."""
+    """Whether accesses of iterations with different values of `atom` differ along one axis, or in their offsets."""
     others = inside - {atom}
     places = [((*a.at, offset(a.buffer, a.at)), a.conditions) for a in accesses]
     for axis in range(len(places[0][0])):
@@ -190,7 +190,7 @@ def _apart(accesses: Sequence[ElementAccess], atom: Atom, inside: set[Atom]) -> 
 
 
 def _are_one_lane(places: Sequence[tuple[Index, tuple[Index, ...]]], atom: Atom, inside: set[Atom]) -> bool:
-    """Whether all are in `slope` elements that belong to one iteration: 2*i and 2*i + 1 are."""
+    """Whether all indices are among `slope` ones that belong to one iteration, as 2*i and 2*i + 1."""
     lanes = [_lane(p, atom, inside, conditions) for p, conditions in places]
     if lanes[0] is None or len(set(lanes)) == 1:
         return lanes[0] is not None
@@ -207,8 +207,8 @@ def _are_one_lane(places: Sequence[tuple[Index, tuple[Index, ...]]], atom: Atom,
 def _lane(
     p: Index, atom: Atom, inside: set[Atom], conditions: tuple[Index, ...], start: Index | None = None
 ) -> tuple[Index, Index, int] | None:
-    """(slope, outer, sign) of `slope*atom + sign*inner + outer` with `0 <= inner < slope`, if `p` is of this form where
-    the conditions hold. With `start` as `outer`, what else does not vary is a part of `inner`."""
+    """(slope, outer, sign) of `slope*atom + sign*inner + outer` with `0 <= inner < slope`, if `p` has this form under
+    the conditions. With `start` as `outer`, other invariant terms are part of `inner`."""
     parts = split_linear(p, atom)
     if parts is None:
         return None

@@ -1,5 +1,5 @@
-"""The effects of statements, and what they mention: index expressions, values, buffers read and written, and sizes and
-loops from outside."""
+"""The effects of statements, and their parts: index expressions, values, buffers read and written, and the sizes and
+loops that they do not bind."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Name = Loop | Symbol
 
 
 class Effects(NamedTuple):
-    """Buffers by first use; `touched` are all of them. What is allocated inside is left out."""
+    """Buffers by first use; `touched` are all of them. Buffers that are allocated inside are left out."""
 
     touched: tuple[Buffer, ...]
     reads: frozenset[Buffer]
@@ -42,7 +42,7 @@ class Effects(NamedTuple):
 
 
 def loads(stmt: Stmt) -> Iterator[Load]:
-    """The loads that this statement itself does, those in index expressions included."""
+    """The loads of this statement itself, also those in index expressions."""
     if isinstance(stmt, Store):
         yield from indirect_loads(stmt.index)
         yield from value_loads(stmt.value)
@@ -57,18 +57,18 @@ def loads(stmt: Stmt) -> Iterator[Load]:
 
 @lru_cache(maxsize=1 << 12)
 def value_loads(value: expr.Expr) -> tuple[Load, ...]:
-    """The loads of a value, those in index expressions included."""
-    found: list[Load] = []
+    """The loads of a value, also those in index expressions."""
+    result: list[Load] = []
     for x in expr.walk((value,)):
         if isinstance(x, Load):
-            found += (x, *indirect_loads(x.index, x.conditions), *_tests(x.conditions))
+            result += (x, *indirect_loads(x.index, x.conditions), *_tests(x.conditions))
         elif isinstance(x, Position):
-            found += indirect_loads((x.index,))
-    return tuple(found)
+            result += indirect_loads((x.index,))
+    return tuple(result)
 
 
 def _tests(conditions: Sequence[Index]) -> Iterator[Load]:
-    """The loads in conditions, each of which is evaluated where those before it hold."""
+    """The loads in conditions, each under the conditions before it."""
     for number, condition in enumerate(conditions):
         yield from indirect_loads((condition,), tuple(conditions[:number]))
 
@@ -98,7 +98,7 @@ def _strided(buffer: Buffer) -> tuple[Index, ...]:
 
 
 def indices(stmt: Stmt) -> Iterator[Index]:
-    """The index expressions that this statement itself evaluates, those of its heads left out."""
+    """The index expressions of this statement itself, without those of its heads."""
     for load in () if isinstance(stmt, Nest) else loads(stmt):
         yield from (*load.index, *load.conditions, *_strided(load.buffer))
     if isinstance(stmt, Store):
@@ -123,40 +123,40 @@ def indices(stmt: Stmt) -> Iterator[Index]:
 
 
 def used_whole(stmt: Stmt) -> Effects:
-    """The buffers that statements use without saying at which elements: functions of rows, and what takes turns."""
+    """The buffers that statements use as a whole: in functions of rows, and by double buffering."""
     reads: dict[Buffer, None] = {}
     writes: dict[Buffer, None] = {}
     for part in walk(stmt):
-        used = _whole(part)
+        used = _uses_whole(part)
         reads |= used.reads
         writes |= used.writes
     return Effects(tuple(reads | writes), frozenset(reads), frozenset(writes))
 
 
-class _Whole(NamedTuple):
+class _WholeBuffers(NamedTuple):
     reads: dict[Buffer, None]
     writes: dict[Buffer, None]
 
 
-def _whole(stmt: Stmt) -> _Whole:
-    """That of the statement itself."""
+def _uses_whole(stmt: Stmt) -> _WholeBuffers:
+    """The buffers that the statement itself uses as a whole."""
     if isinstance(stmt, Row):
         targets = (stmt.target,) if stmt.work is None else (stmt.target, stmt.work)
-        return _Whole(dict.fromkeys(stmt.sources), dict.fromkeys(targets))
+        return _WholeBuffers(dict.fromkeys(stmt.sources), dict.fromkeys(targets))
     if isinstance(stmt, ForeignCall):
-        return _Whole(dict.fromkeys((*stmt.sources, *stmt.kept)), dict.fromkeys(stmt.targets))
+        return _WholeBuffers(dict.fromkeys((*stmt.sources, *stmt.kept)), dict.fromkeys(stmt.targets))
     moves = stmt.moves if isinstance(stmt, Repeat) else ()
-    return _Whole({source: None for _, source in moves}, {buffer: None for move in moves for buffer in move})
+    return _WholeBuffers({source: None for _, source in moves}, {buffer: None for move in moves for buffer in move})
 
 
 def effects(stmt: Stmt) -> Effects:
-    """Every buffer from outside that the statement touches, and how."""
+    """The buffers from outside that a statement reads or writes."""
     touched: dict[Buffer, None] = {}
     reads: set[Buffer] = set()
     writes: set[Buffer] = set()
     inner: set[Buffer] = set()
     for part in walk(stmt):
-        used = _whole(part)
+        used = _uses_whole(part)
         read = {load.buffer: None for load in loads(part)} | used.reads
         written = used.writes
         if isinstance(part, Alloc):
@@ -173,13 +173,14 @@ def effects(stmt: Stmt) -> Effects:
 
 
 def symbols_of(stmt: Stmt, buffers: Sequence[Buffer]) -> tuple[Symbol, ...]:
-    """The sizes that a statement over these buffers needs: extents, other sizes in their shapes, and the rest."""
+    """The sizes that a statement over these buffers needs: extents, other sizes in shapes, and those in the
+    statement."""
     extents = [extent for buffer in buffers for extent in buffer.shape]
-    found = {p.atom: None for p in extents if isinstance(p.atom, Symbol)}
+    symbols = {p.atom: None for p in extents if isinstance(p.atom, Symbol)}
     for extent in extents:
-        found |= dict.fromkeys(sorted(symbols_in(extent), key=lambda s: s.number))
-    found |= {name: None for name in free_names(stmt) if isinstance(name, Symbol)}
-    return tuple(found)
+        symbols |= dict.fromkeys(sorted(symbols_in(extent), key=lambda s: s.number))
+    symbols |= {name: None for name in free_names(stmt) if isinstance(name, Symbol)}
+    return tuple(symbols)
 
 
 def free_names(stmt: Stmt) -> tuple[Name, ...]:
@@ -189,13 +190,13 @@ def free_names(stmt: Stmt) -> tuple[Name, ...]:
     return tuple(names)
 
 
-def _free(stmt: Stmt, bound: frozenset[Name], found: dict[Name, None]) -> None:
+def _free(stmt: Stmt, bound: frozenset[Name], names: dict[Name, None]) -> None:
     """Collect the names that `stmt` evaluates and does not bind."""
 
     def add(p: Index) -> None:
         for atom in value_atoms(p):
             if isinstance(atom, (Loop, Symbol)) and atom not in bound:
-                found[atom] = None
+                names[atom] = None
 
     if isinstance(stmt, Nest):
         for head in stmt.heads:
@@ -207,4 +208,4 @@ def _free(stmt: Stmt, bound: frozenset[Name], found: dict[Name, None]) -> None:
     if isinstance(stmt, Repeat):
         bound |= {stmt.loop}
     for part in parts(stmt):
-        _free(part, bound, found)
+        _free(part, bound, names)

@@ -56,10 +56,10 @@ from harp.trace.scalar.ops import Op, Reduce
 
 class Space(enum.Enum):
     """Where a buffer lives: in an argument or a result of the program, in scratch memory of a call, in memory that a
-    thread takes for a part of a loop, in an array on the stack, or in a variable; in memory that the work-items of a
-    group share, which is small and fast, or in their workspace, which may have any size; private, with a part for each
-    of them, which is what its first axis says; or in the lanes of its sub-groups: a variable of each of them, which
-    the others of its sub-group read. Its axes are sub-groups and lanes."""
+    thread allocates for a part of a loop, in an array on the stack, or in a variable; in small, fast memory that the
+    work-items of a group share, or in the group's workspace, which may have any size; in private memory, of which each
+    work-item has the part that the first axis selects; or in lanes: a variable of each work-item, which others of its
+    sub-group can read. The axes of lanes are sub-groups and work-items in them."""
 
     INPUT = "input"
     OUTPUT = "output"
@@ -73,19 +73,18 @@ class Space(enum.Enum):
     LANES = "lanes"
 
 
-# Buffers that live inside each other at most: passes over statements recurse, and compilers count braces.
+# The most nested allocations: passes over statements recurse, and compilers limit nested braces.
 MOST_NESTED = 200
 
-# Arrays of the whole program, unlike what belongs to a thread or a kernel.
+# The spaces of arrays of the whole program, not of a thread or a kernel.
 MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH)
 
 
 class LoopKind(enum.Enum):
-    """How a loop runs; of a plain one, that is not decided yet. A sequential one has a dependence from one iteration
-    to the next. The iterations of a grid are work-items of a device. A search takes minima of its position with
-    accumulators, and may end as soon as none of them is larger (`harp.lower.reductions.accumulators`). Where loops of
-    items stand inside of a grid, an iteration of the grid is a group of work-items that share them
-    (`harp.lower.device.groups`)."""
+    """How a loop runs; for a plain one this is not decided yet. A sequential one carries a dependence. The iterations
+    of a grid are work-items of a device. A search computes minima of its position in accumulators, and may end when
+    none of them is larger (`harp.lower.reductions.accumulators`). If item loops are inside of a grid, each iteration of
+    the grid is a group of work-items that share them (`harp.lower.device.groups`)."""
 
     PLAIN = "plain"
     SEQUENTIAL = "sequential"
@@ -108,13 +107,13 @@ class Buffer:
 
 
 def offset(buffer: Buffer, index: tuple[Index, ...]) -> Index:
-    """How many elements of the buffer stand before this one."""
+    """The number of elements in front of an element."""
     strides = [product(buffer.shape[axis + 1 :]) for axis in range(len(index))]
     return sum((p * step for p, step in zip(index, strides, strict=True)), ZERO)
 
 
 def flat(buffer: Buffer, index: tuple[Index, ...]) -> Index | None:
-    """The offset of an index by quotients and remainders that cancel in it, which is how loops are coalesced."""
+    """The offset of an index in which quotients and remainders cancel, as after loops were coalesced; else None."""
     quotients = _quotients(index)
     if not quotients or len(index) != len(buffer.shape):
         return None
@@ -153,7 +152,7 @@ class Load(Expr):
 
 
 def indirect_loads(indices: Iterable[Index], conditions: tuple[Index, ...] = ()) -> Iterator[Load]:
-    """The loads in index expressions, which are evaluated where the conditions hold."""
+    """The loads in index expressions, under these conditions."""
     for p in indices:
         for indirect in indirect_in(p):
             assert isinstance(indirect.array, Buffer)
@@ -161,7 +160,7 @@ def indirect_loads(indices: Iterable[Index], conditions: tuple[Index, ...] = ())
 
 
 class Head:
-    """Base of what stands in front of a nest's body."""
+    """Base of the heads of a nest."""
 
     __slots__ = ()
 
@@ -211,11 +210,11 @@ class Store(Stmt):
 
 @attrs.frozen(eq=False)
 class Row(Stmt):
-    """Applies a function to one row of each source, and stores target[index] for all positions of `lane`, a loop that
-    the last index mentions.
+    """Applies a function to one row of each source, and stores target[index] for all positions of `lane`, a loop in the
+    last index.
 
-    Sources are read as whole rows, but for the values of a search, of which it reads what stands at `index`. `work`
-    is memory for the time of the call.
+    Sources are read as whole rows, except the values of a search, which are read at `index`. `work` is memory for the
+    time of the call.
     """
 
     function: RowOp
@@ -228,31 +227,31 @@ class Row(Stmt):
 
     @property
     def targets(self) -> tuple[Buffer, ...]:
-        """What it stores to, but for the memory that it works in."""
+        """The buffers that it stores to, without its work memory."""
         return (self.target,)
 
     @property
     def at(self) -> tuple[Index, ...]:
-        """The row, in all buffers."""
+        """The index of the row."""
         return self.index[:-1]
 
     def at_of(self, buffer: Buffer) -> tuple[Index, ...]:
-        """The row in a buffer, which may have one row for all."""
+        """The index of the row in a buffer, which may have one row for all."""
         return self.at[: len(buffer.shape) - 1]
 
     @property
     def start(self) -> Index:
-        """The first position in the row that is stored to."""
+        """The first position of the row that is stored."""
         return self.index[-1] - of(self.lane)
 
 
 @attrs.frozen(eq=False)
 class ForeignCall(Stmt):
-    """Calls other code for each element of an array of the shape `calls`: a function of Python, by its number, a kernel
-    of the user, which is told `sizes`, or LAPACK. Nothing changes places with it.
+    """Calls other code for each element of the index space `calls`: a function of Python, by its number, a kernel of
+    the user, which gets `sizes`, or LAPACK. It is not reordered with other statements.
 
-    All buffers have this shape, and then one of their own. Where it is called for what it does, sources are the token,
-    whether a call is wanted, and the operands; and the target becomes the token and 1.
+    The shapes of all buffers begin with `calls`. For a call with side effects, sources are the token, a flag for each
+    call, and the operands; the target becomes the token plus 1.
     """
 
     routine: int | KernelSource | MatrixFunction
@@ -264,13 +263,13 @@ class ForeignCall(Stmt):
 
     @property
     def kept(self) -> tuple[Buffer, ...]:
-        """Targets of which it may leave elements as they are."""
+        """The targets in which it may leave elements unchanged."""
         filled = self.routine.filled if isinstance(self.routine, KernelSource) else ()
         return tuple(target for target, first in zip(self.targets, filled, strict=False) if first)
 
     @property
     def number(self) -> int:
-        """That of its stand-in."""
+        """The number of its stand-in."""
         return self.routine if isinstance(self.routine, int) else self.routine.number
 
 
@@ -289,9 +288,9 @@ class Alloc(Stmt):
 
 @attrs.frozen(eq=False)
 class Repeat(Stmt):
-    """Its loop is no loop of a nest: nothing changes places with it.
+    """Its loop is not a loop of a nest: it is not interchanged with others.
 
-    The buffers of a move are arrays of one shape in memory. Nothing is copied: they take turns.
+    The buffers of a move have one shape, and are in memory. They are swapped, not copied.
     """
 
     loop: Loop
@@ -300,17 +299,17 @@ class Repeat(Stmt):
     moves: tuple[tuple[Buffer, Buffer], ...] = ()
 
 
-# Iterations of a loop that data ends.
+# The extent of a loop without a known bound.
 WITHOUT_END = 2**62
 
 
 def is_endless(stmt: Stmt) -> bool:
-    """Whether nothing but data ends it."""
+    """Whether only its test ends it."""
     return isinstance(stmt, Repeat) and stmt.test is not None and stmt.loop.extent.constant == WITHOUT_END
 
 
 class Routine(enum.Enum):
-    """A function of the library of compiled code."""
+    """A function of the compiled library."""
 
     GEMM_MICROKERNEL = "gemm microkernel"
     GEMM_PANEL = "gemm panel"
@@ -324,15 +323,16 @@ class Routine(enum.Enum):
     NARROW = "narrow"
 
 
-# Routines that add products to rows of vectors.
+# Routines that accumulate products into rows of vectors.
 PRODUCTS = (Routine.GEMM_MICROKERNEL, Routine.GEMM_PANEL)
 
 
 @attrs.frozen(eq=False)
 class LibraryOperand:
-    """An element of a buffer inside loops: `first` at their start, and moved by `steps` with each of them.
+    """An element of a buffer in loops: `first` is its index at their start, and each loop moves it by its entry in
+    `steps`.
 
-    Where `index` has quotients that cancel in memory, these count elements along the last axis.
+    If quotients in `index` cancel in the offset, these count elements along the last axis.
     """
 
     buffer: Buffer
@@ -345,14 +345,14 @@ class LibraryOperand:
         return any(step is not ZERO for step in self.steps[loop])
 
     def is_along(self, loop: int) -> bool:
-        """Whether it moves along memory with this loop, by one: not so a variable, which has no axis to move along."""
+        """Whether this loop moves it along memory by one element; a variable does not move."""
         step = self.steps[loop]
         return step[-1:] == (ONE,) and all(p is ZERO for p in step[:-1])
 
 
 @attrs.frozen(eq=False)
 class LibraryCall(Stmt):
-    """A function of the library, for vectors of this many lanes. `body` is what it does, and the call is nothing else.
+    """A call of a library function for vectors of this many lanes. `body` are the loops that it stands for.
 
     The last operand is stored to.
     """
@@ -371,7 +371,7 @@ class LibraryCall(Stmt):
         return Nest(tuple(map(For, self.loops)), Store(target.buffer, target.index, value))
 
 
-# What a routine stores, of its sources and the target.
+# The value that a routine stores, given its sources and the target.
 _VALUES: dict[Routine, Callable[..., Expr]] = {
     Routine.GEMM_MICROKERNEL: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.GEMM_PANEL: lambda a, b, c: apply(Op.FMA, a, b, c),
@@ -388,10 +388,10 @@ _VALUES: dict[Routine, Callable[..., Expr]] = {
 
 @attrs.frozen(eq=False)
 class Kernel:
-    """One function: it reads and writes buffers of the spaces input, output and scratch only.
+    """A function that reads and writes buffers of the spaces input, output and scratch only.
 
-    `buffers` and `sizes` are its parameters, and `scratch` is memory that a call gives it besides. A kernel that has
-    not been outlined yet has no parameters: it uses the buffers and sizes of its program.
+    `buffers` and `sizes` are its parameters, and `scratch` is further memory that a call provides. A kernel that is not
+    outlined yet has no parameters: it uses the buffers and sizes of its program.
     """
 
     name: str
@@ -401,7 +401,7 @@ class Kernel:
     scratch: tuple[Buffer, ...] = ()
 
     def with_body(self, body: Stmt) -> Kernel:
-        """The kernel with this body: itself, if that is its own."""
+        """The kernel with this body; the same object if that is its body already."""
         return self if body is self.body else attrs.evolve(self, body=body)
 
 
@@ -416,13 +416,13 @@ _PARTS: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
 
 
 def parts(stmt: Stmt) -> tuple[Stmt, ...]:
-    """The statements directly inside a statement."""
-    found = _PARTS.get(type(stmt))
-    return () if found is None else found(stmt)
+    """The statements directly inside of a statement."""
+    inner = _PARTS.get(type(stmt))
+    return () if inner is None else inner(stmt)
 
 
 def walk(stmt: Stmt) -> Iterator[Stmt]:
-    """The statement and everything inside it, in order of execution."""
+    """The statement and all statements inside of it, in order of execution."""
     stack = [stmt]
     while stack:
         s = stack.pop()

@@ -1,4 +1,4 @@
-"""What the rewrites of loop nests are made of: renaming, strides of loads, and the distribution of loops."""
+"""Building blocks of rewrites of loop nests: renaming, strides of loads, and loop distribution."""
 
 from __future__ import annotations
 
@@ -56,10 +56,9 @@ _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
 @attrs.frozen
 class Renaming:
-    """Substitutes index expressions for loops, and for each variable an array with more axes and the indices along
-    them.
+    """Substitutes index expressions for loops, and an array with further indices for each variable.
 
-    These indices stand before its own, or behind them if the array is in the space THREAD.
+    The further indices stand before the variable's own, or behind them in the space THREAD.
     """
 
     loops: Substitution
@@ -88,8 +87,7 @@ class Renaming:
         return array, here + place if array.space is Space.THREAD else place + here
 
     def _heads(self, head: Head) -> tuple[Head, ...]:
-        """The head with the extents of its loops renamed, as the body names these loops; a loop of one iteration has
-        none."""
+        """The head with renamed extents; none for a loop that has become a single iteration."""
         if isinstance(head, For):
             extent = self.indices(head.loop.extent)
             if extent is head.loop.extent:
@@ -102,7 +100,7 @@ class Renaming:
         return (Digits(digits, self.indices(head.flat)),)
 
     def whole(self, buffer: Buffer) -> Buffer:
-        """What stands for a buffer of which not elements are used but rows, or all: another one of its shape."""
+        """The replacement of a buffer that is used as a whole or by rows: another one of its shape."""
         array, place = self.variables.get(buffer, (buffer, ()))
         assert not place, "a part of an array"
         return array
@@ -117,9 +115,9 @@ class Renaming:
             target, *sources = (self.whole(buffer) for buffer in (s.target, *s.sources))
             return attrs.evolve(s, lane=lane, index=index, target=target, sources=tuple(sources))
         if isinstance(s, ForeignCall):
-            made, given = (tuple(map(self.whole, group)) for group in (s.targets, s.sources))
+            targets, operands = (tuple(map(self.whole, group)) for group in (s.targets, s.sources))
             return attrs.evolve(
-                s, calls=self.indices.each(s.calls), targets=made, sources=given, sizes=self.indices.each(s.sizes)
+                s, calls=self.indices.each(s.calls), targets=targets, sources=operands, sizes=self.indices.each(s.sizes)
             )
         if isinstance(s, Repeat):
             loop = Loop(s.loop.axis, self.indices(s.loop.extent))
@@ -134,7 +132,7 @@ class Renaming:
 
 
 class _Moved(Substitution):
-    """A substitution under which the arrays of indirect indices move, too."""
+    """A substitution that also replaces the arrays of indirect indices."""
 
     def __init__(self, loops: Substitution, place: Callable[..., tuple[Buffer, tuple[Index, ...]]]) -> None:
         super().__init__(loops.mapping)
@@ -146,9 +144,9 @@ class _Moved(Substitution):
 
 
 def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
-    """The statement with `part` of what is directly inside it, for statements that `is_plain` accepts.
+    """The statement with `part` applied to the statements directly inside of it, if `is_plain` accepts it.
 
-    It is the same object where all parts are, so that what a pass left alone can be told by identity.
+    It is the same object if all parts are, so identity tells whether a pass has changed a statement.
     """
     inside = parts(s)
     new = tuple(map(part, inside))
@@ -169,12 +167,12 @@ def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
 
 
 def renamed(s: Stmt, loops: Mapping[Atom, Index]) -> Stmt:
-    """The statement with index expressions for loops."""
+    """The statement with index expressions in place of loops."""
     return Renaming(Substitution(loops), {}).statement(s)
 
 
 def nest(heads: Iterable[Head], body: Stmt) -> Stmt:
-    """`body` inside heads, from the outside in; a body that is a nest itself joins in."""
+    """`body` inside of heads, from the outside in; merged with a body that is a nest."""
     heads = tuple(heads)
     if not heads:
         return body
@@ -182,25 +180,25 @@ def nest(heads: Iterable[Head], body: Stmt) -> Stmt:
 
 
 def sequence(statements: Iterable[Stmt]) -> Stmt:
-    """One statement after the other."""
+    """A sequence of statements."""
     flat = [s for part in statements for s in (part.parts if isinstance(part, Seq) else (part,))]
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
 
 
 def start(acc: Buffer, reduce: Reduce) -> Store:
-    """acc = what the reduction of nothing is."""
+    """acc = the reduction of nothing."""
     return Store(acc, (), const(reduce.identity(acc.dtype), acc.dtype))
 
 
 def begin(acc: Buffer, reduce: Reduce) -> Store:
-    """acc = what leaves each number as it is that it is added to: for a sum of floats that is -0.0."""
+    """acc = the neutral element: for a sum of floats that is -0.0."""
     zero = const(reduce.identity(acc.dtype), acc.dtype)
     signed = acc.dtype.is_float or acc.dtype.is_complex
     return Store(acc, (), -zero if reduce is Reduce.SUM and signed else zero)
 
 
 class FreshLoops:
-    """Fresh loops of a kernel. A later loop has a higher number, as proofs of bounds want it."""
+    """Makes loops of a kernel with new numbers. A later loop has a higher number, as proofs of bounds require."""
 
     def __init__(self, kernel: Kernel) -> None:
         heads = [h for s in walk(kernel.body) if isinstance(s, Nest) for h in s.heads]
@@ -209,7 +207,7 @@ class FreshLoops:
         self._next = 1 + max((loop.axis for loop in loops), default=-1)
 
     def loop(self, extent: Index | int, kind: LoopKind = LoopKind.PLAIN) -> tuple[tuple[For, ...], Index]:
-        """The head of a loop and the position in it; a loop of one iteration needs no head."""
+        """The head of a loop and its position; a loop of one iteration has no head."""
         extent = as_index(extent)
         if extent is ONE:
             return (), ZERO
@@ -219,7 +217,7 @@ class FreshLoops:
 
 
 def with_loops(fresh: FreshLoops, s: Stmt, places: Mapping[Atom, Index]) -> Stmt:
-    """The statement with new loops in place of its own, and with index expressions for those outside it."""
+    """The statement with new loops in place of its own, and index expressions in place of those outside of it."""
     if isinstance(s, Nest):
         heads: list[For] = []
         for head in s.heads:
@@ -236,24 +234,24 @@ def with_loops(fresh: FreshLoops, s: Stmt, places: Mapping[Atom, Index]) -> Stmt
 
 
 def is_plain(s: Stmt) -> bool:
-    """Whether a statement is made of loops, sequences, branches, stores and variables only."""
+    """Whether a statement consists of loops, sequences, branches, stores and variables only."""
     if isinstance(s, Nest) and not all(isinstance(h, For) for h in s.heads):
         return False
     return isinstance(s, (Nest, Alloc, Seq, Store, If)) and all(map(is_plain, parts(s)))
 
 
 def is_sequential(s: Stmt) -> bool:
-    """Whether it is a nest of loops whose iterations run one after the other."""
+    """Whether it is a nest with sequential loops."""
     return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.SEQUENTIAL for h in s.heads)
 
 
 def is_unrolled(s: Stmt) -> bool:
-    """Whether some loops of a nest are written out; nothing else is made of those."""
+    """Whether some loops of a nest are unrolled; such nests are not rewritten further."""
     return isinstance(s, Nest) and any(isinstance(h, For) and h.kind is LoopKind.UNROLL for h in s.heads)
 
 
 def is_even(s: Stmt, *loops: Loop) -> bool:
-    """Whether the loops and branches inside it do not depend on these loops, which may then go inside of them."""
+    """Whether inner loops and branches do not depend on these loops, which may then be moved inside of them."""
     inside = list(walk(s))
     asked = [p for part in inside if isinstance(part, If) for p in part.conditions]
     asked += [h.loop.extent for part in inside if isinstance(part, Nest) for h in part.heads if isinstance(h, For)]
@@ -261,7 +259,7 @@ def is_even(s: Stmt, *loops: Loop) -> bool:
 
 
 def is_straight(s: Stmt) -> bool:
-    """Whether there are no loops and branches in it, and each buffer is stored to once."""
+    """Whether it contains no loops and branches, and stores to each buffer once."""
     inside = list(walk(s))
     stores = [part for part in inside if isinstance(part, Store)]
     plain = all(isinstance(part, (Store, Alloc, Seq)) for part in inside) and not any(store.reduce for store in stores)
@@ -269,19 +267,19 @@ def is_straight(s: Stmt) -> bool:
 
 
 def is_elementwise_or_sums(s: Nest) -> bool:
-    """Whether the iterations of a nest only store elements, or reduce: then its loops may be cut in pieces."""
+    """Whether a nest only stores elements, or reduces: then its loops may be split."""
     return is_straight(s.body) or any(True for _ in accumulations(s))
 
 
 def makes_index_arrays(s: Stmt) -> bool:
-    """Whether an index array is made here: its element is named by where it is stored, and not by its value, so that
-    it may depend on loops that the index does not mention."""
+    """Whether an index array is made here. Its elements are named by their index, not by their value, so they may
+    depend on loops that the index does not contain."""
     stored = {part.buffer for part in walk(s) if isinstance(part, Store)}
     return any(indirect.array in stored for part in walk(s) for p in indices(part) for indirect in indirect_in(p))
 
 
 def accumulation(s: Stmt) -> tuple[tuple[For, ...], Store] | None:
-    """(loops, store) of a reduce nest: loops whose body only adds to a scalar variable."""
+    """(loops, store) of a reduction: loops whose body only accumulates into a scalar variable."""
     if not isinstance(s, Nest) or not isinstance(s.body, Store) or s.body.index or s.body.buffer.space is not Space.REG:
         return None
     store = s.body
@@ -291,25 +289,25 @@ def accumulation(s: Stmt) -> tuple[tuple[For, ...], Store] | None:
 
 
 def accumulations(s: Stmt) -> Iterator[tuple[tuple[For, ...], Store]]:
-    """The reduce nests inside a statement."""
+    """The reductions inside of a statement."""
     for part in walk(s):
-        found = accumulation(part)
-        if found is not None:
-            yield found
+        one = accumulation(part)
+        if one is not None:
+            yield one
 
 
 def loads(e: Expr) -> list[Load]:
-    """The loads in a value from memory, and not from registers and tiles."""
+    """The loads of a value from memory, without those from registers and tiles."""
     return [x for x in walk_expr((e,)) if isinstance(x, Load) and x.buffer.space in _MEMORY]
 
 
 def reads(s: Stmt) -> Iterator[Load]:
-    """All loads from memory inside a statement, those in index expressions included."""
+    """The loads from memory inside of a statement, also those in index expressions."""
     return (load for part in walk(s) for load in all_loads(part) if load.buffer.space in _MEMORY)
 
 
 def stride(load: Load, loop: Loop) -> int | None:
-    """By how many elements a load moves with the loop; None if that is no number."""
+    """The number of elements by which a loop moves a load; None if it is not constant."""
     moving = [axis for axis, p in enumerate(load.index) if loop in loops_in(p)]
     if not moving:
         return 0
@@ -319,25 +317,25 @@ def stride(load: Load, loop: Loop) -> int | None:
 
 
 def score(accesses: Iterable[Load], loop: Loop) -> int:
-    """How many loads move by one element with the loop, less those that move otherwise."""
+    """The number of loads that the loop moves by one element, minus those that it moves otherwise."""
     strides = [stride(load, loop) for load in accesses]
     return sum(1 if s in (1, -1) else 0 if s == 0 else -1 for s in strides)
 
 
 @attrs.frozen
 class Tile:
-    """Loops with independent iterations that go inside; `room` bounds the positions of each."""
+    """Loops with independent iterations that are moved inside; `room` bounds the extent of each."""
 
     heads: tuple[For, ...]
     room: tuple[int, ...]
-    unroll: bool = False  # the first of them, where it stands inside other loops
+    unroll: bool = False  # unroll the first of them, if it is inside of other loops
 
 
 Places = Mapping[Buffer, tuple[Buffer, tuple[Index, ...]]]
 
 
 def privatise(s: Stmt, tile: Tile) -> Stmt:
-    """Move the loops of a tile in to the single stores, or to SIMD loops; variables get an element for each iteration.
+    """Move the loops of a tile in to single stores, or SIMD loops; each variable gets an element for each iteration.
 
     for l { acc = 0; for k: acc += v; out = acc }
         ->  acc[room]; for l: acc[l] = 0; for k { for l: acc[l] += v }; for l: out = acc[l]
@@ -347,34 +345,34 @@ def privatise(s: Stmt, tile: Tile) -> Stmt:
 
 def _privatise(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     if isinstance(s, Alloc):
-        room = tuple(map(as_index, tile.room))
-        array = Buffer(s.buffer.name, s.buffer.dtype, room + s.buffer.shape, Space.LOCAL)
-        if s.buffer.space is Space.THREAD:  # a row for each iteration, in which the vector runs across the rows
-            array = Buffer(s.buffer.name, s.buffer.dtype, s.buffer.shape + room, Space.THREAD)
+        extents = tuple(map(as_index, tile.room))
+        array = Buffer(s.buffer.name, s.buffer.dtype, extents + s.buffer.shape, Space.LOCAL)
+        if s.buffer.space is Space.THREAD:  # a row for each iteration; vectors run across the rows
+            array = Buffer(s.buffer.name, s.buffer.dtype, s.buffer.shape + extents, Space.THREAD)
         place = array, tuple(of(h.loop) for h in tile.heads)
         return Alloc(array, _privatise(s.body, tile, {**places, s.buffer: place}, inside))
     if isinstance(s, Store) or _is_simd(s):
-        return _inside(s, tile, places, inside)
+        return _in_tile(s, tile, places, inside)
     if isinstance(s, If) and _differs(s.conditions, tile, places):
         apart = attrs.evolve(tile, heads=tuple(For(h.loop) for h in tile.heads))
-        return _inside(s, apart, places, inside)
+        return _in_tile(s, apart, places, inside)
     if isinstance(s, Nest):
         return nest(s.heads[:1], _privatise(nest(s.heads[1:], s.body), tile, places, True))
     if isinstance(s, Seq):
-        return sequence(_together(s.parts, tile, places, inside))
+        return sequence(_sharing_loops(s.parts, tile, places, inside))
     return rebuilt(s, lambda part: _privatise(part, tile, places, inside))
 
 
-def _together(parts: Sequence[Stmt], tile: Tile, places: Places, inside: bool) -> Iterator[Stmt]:
-    """Stores that follow each other share loops."""
+def _sharing_loops(parts: Sequence[Stmt], tile: Tile, places: Places, inside: bool) -> Iterator[Stmt]:
+    """Consecutive stores share loops."""
     for are_stores, group in groupby(parts, lambda part: isinstance(part, Store)):
         if are_stores:
-            yield _inside(sequence(group), tile, places, inside)
+            yield _in_tile(sequence(group), tile, places, inside)
         else:
             yield from (_privatise(part, tile, places, inside) for part in group)
 
 
-def _inside(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
+def _in_tile(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
     heads = tile.heads
     if tile.unroll and inside:
         heads = (For(heads[0].loop, LoopKind.UNROLL), *heads[1:])
@@ -382,9 +380,9 @@ def _inside(s: Stmt, tile: Tile, places: Places, inside: bool) -> Stmt:
 
 
 def _differs(conditions: Sequence[Index], tile: Tile, places: Places) -> bool:
-    """Whether the iterations of a tile need not take the same branch."""
-    own = {h.loop for h in tile.heads}
-    return any(own & loops_in(p) or any(i.array in places for i in indirect_in(p)) for p in conditions)
+    """Whether the iterations of a tile may take different branches."""
+    of_tile = {h.loop for h in tile.heads}
+    return any(of_tile & loops_in(p) or any(i.array in places for i in indirect_in(p)) for p in conditions)
 
 
 def _is_simd(s: Stmt) -> bool:

@@ -1,5 +1,4 @@
-"""Which line of the user, and which node, a load or store of a kernel comes from: a table beside the loop nests, filled
-by `build`."""
+"""The source line and the node of each load and store of a kernel: a table beside the loop nests, filled by `build`."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from harp.trace.source_locations import Site
 
 
 class Origins:
-    """Lines of loads, and of the buffers that are read and stored to, for loads that a pass has rewritten."""
+    """Lines of loads and stores by buffer; loads that a pass has rewritten are found by their buffer, too."""
 
     def __init__(self, sites: Mapping[Node, Site]) -> None:
         self._sites = sites
@@ -20,7 +19,7 @@ class Origins:
         self._nodes: dict[Buffer | str, dict[Node, None]] = {}
 
     def note_load(self, load: Load, *nodes: Node) -> None:
-        """The load is done for the first of these nodes that has a line."""
+        """Note that a load is made for the first of these nodes that has a line."""
         site = self._first(nodes)
         if site is not None:
             self._reads.setdefault(load, site)
@@ -28,18 +27,18 @@ class Origins:
                 self._reads.setdefault(inner.buffer, site)
 
     def note_store(self, buffer: Buffer, node: Node) -> None:
-        """The elements of the node are stored to the buffer."""
+        """Note that the elements of the node are stored to the buffer."""
         self._nodes.setdefault(buffer.name, {})[node] = None
         site = self._first((node,))
         if site is not None:
             self._stores.setdefault(buffer, site)
 
     def note_variable(self, buffer: Buffer, node: Node) -> None:
-        """The variable of a kernel holds elements of the node."""
+        """Note that the variable of a kernel holds elements of the node."""
         self._nodes.setdefault(buffer, {})[node] = None
 
     def note_line(self, place: Load | Buffer, site: Site | None) -> None:
-        """The line of a load, or of what is stored to a buffer, that a step of a loop knew."""
+        """Note the line of a load, or of stores to a buffer, which the step of a loop knew."""
         if site is None:
             return
         if isinstance(place, Load):
@@ -48,7 +47,7 @@ class Origins:
             self._stores.setdefault(place, site)
 
     def note_moved(self, old: Buffer, new: Buffer) -> None:
-        """What the one buffer holds is in the other, from now on."""
+        """Note that the elements of one buffer are in the other from now on."""
         self._nodes[new.name] = self._nodes.pop(old.name, {}) | self._nodes.get(new.name, {})
         for sites in (self._reads, self._stores):
             site = sites.get(old)
@@ -63,12 +62,12 @@ class Origins:
         return self._reads.get(load) or self._reads.get(load.buffer)
 
     def of_store(self, buffer: Buffer) -> Site | None:
-        """The line of what is stored to a buffer."""
+        """The line of stores to a buffer."""
         return self._stores.get(buffer)
 
     def nodes_in(self, buffer: Buffer) -> tuple[Node, ...]:
-        """The nodes whose elements a buffer of the program, or a variable of a kernel, holds.
+        """The nodes whose elements are in a buffer of the program, or in a variable of a kernel.
 
-        Arrays of a program are known by name: what a kernel keeps of one for itself is smaller, and called the same.
+        Arrays of a program are known by name: a kernel's private part of one is smaller, but has its name.
         """
         return tuple(self._nodes.get(buffer) or self._nodes.get(buffer.name) or ())

@@ -1,8 +1,8 @@
-"""Sums of products: which loop nests they are, over rows and columns, and which of them are fused multiply-adds.
+"""Sums of products: which loop nests are matrix products, and which sums are fused multiply-adds.
 
     for i, j { acc = 0; for k: acc = fma(a[i, k], b[k, j], acc); out[i, j] = f(acc) }
 
-Either operand is any value without the other one's loops.
+Each operand is any value that does not contain the other one's loop.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Product:
 
 @attrs.frozen
 class Match:
-    """Products over the same rows and columns; `body` is what is computed of their sums."""
+    """Products over the same rows and columns; `body` is computed from their sums."""
 
     outer: tuple[For, ...]
     row: Loop
@@ -60,7 +60,7 @@ class Match:
 
 
 def fused_sums(s: Stmt) -> Stmt:
-    """A float sum of products is one chain of fused multiply-adds: every schedule of it rounds alike.
+    """Make a float sum of products a chain of fused multiply-adds, so that all schedules round alike.
 
     acc += a*b  ->  acc = fma(a, b, acc)
     """
@@ -74,18 +74,18 @@ def fused_sums(s: Stmt) -> Stmt:
 
 
 def is_contraction(s: Stmt) -> bool:
-    """Whether the rule fits the statement."""
+    """Whether the statement is a sum of products."""
     return match(s) is not None
 
 
 def match(s: Stmt) -> Match | None:
-    """The products that a nest is, if it is that."""
+    """The products that a nest computes; None if it is no matrix product."""
     if not isinstance(s, Nest) or isinstance(s.body, Nest) or any(map(is_sequential, walk(s))):
         return None
     heads = [h for h in s.heads if isinstance(h, For)]
     column = heads[-1].loop
-    own = {part.buffer for part in walk(s.body) if isinstance(part, Alloc)}
-    products = [_product(loops, store, column, own) for loops, store in accumulations(s.body)]
+    variables = {part.buffer for part in walk(s.body) if isinstance(part, Alloc)}
+    products = [_product(loops, store, column, variables) for loops, store in accumulations(s.body)]
     known = tuple(p for p in products if p is not None)
     if not known or len(known) < len(products) or not all(_starts_at_zero(s.body, p.acc) for p in known):
         return None
@@ -96,7 +96,7 @@ def match(s: Stmt) -> Match | None:
     return Match(outer, rows[-1], column, known, _without(s.body, {p.acc for p in known}))
 
 
-def _product(loops: Sequence[For], store: Store, column: Loop, own: Set[Buffer]) -> Product | None:
+def _product(loops: Sequence[For], store: Store, column: Loop, variables: Set[Buffer]) -> Product | None:
     value = store.value
     if not isinstance(value, Apply) or value.op is not Op.FMA or store.reduce is not None:
         return None
@@ -105,7 +105,7 @@ def _product(loops: Sequence[For], store: Store, column: Loop, own: Set[Buffer])
         a, b = b, a
     inner = tuple(h.loop for h in loops)
     fits = column in moving(b) and column not in moving(a) and {*inner} & moving(a) and {*inner} & moving(b)
-    if not fits or not (_is_there(a, own) and _is_there(b, own)):
+    if not fits or not (_exists_before(a, variables) and _exists_before(b, variables)):
         return None
     if not is_direct(a) and (len(inner) > 1 or inner[0].extent.constant == 0):
         return None
@@ -114,15 +114,15 @@ def _product(loops: Sequence[For], store: Store, column: Loop, own: Set[Buffer])
 
 def moving(e: Expr) -> set[Loop]:
     """The loops that a value depends on."""
-    found: set[Loop] = set()
+    loops_found: set[Loop] = set()
     for part in walk_expr((e,)):
         indices: tuple[Index, ...] = ()
         if isinstance(part, Load):
             indices = (*part.index, *part.conditions)
         elif isinstance(part, Position):
             indices = (part.index,)
-        found.update(loop for p in indices for loop in loops_in(p))
-    return found
+        loops_found.update(loop for p in indices for loop in loops_in(p))
+    return loops_found
 
 
 def _is_row(loop: Loop, product: Product) -> bool:
@@ -130,18 +130,18 @@ def _is_row(loop: Loop, product: Product) -> bool:
 
 
 def _reaches(product: Product, loops: tuple[Loop, Loop]) -> bool:
-    """Whether how far the product's loops run depends on the row or the column."""
+    """Whether the extents of the product's loops depend on the row or the column."""
     return any(loop in loops_in(k.extent) for k in product.loops for loop in loops)
 
 
-def _is_there(e: Expr, own: Set[Buffer]) -> bool:
-    """Whether it is of arrays that are there before the loops, and not of variables."""
+def _exists_before(e: Expr, variables: Set[Buffer]) -> bool:
+    """Whether it is computed from arrays that exist before the loops, not from variables."""
     loaded = (part.buffer for part in walk_expr((e,)) if isinstance(part, Load))
-    return all(buffer.space in _ARRAYS and buffer not in own for buffer in loaded)
+    return all(buffer.space in _ARRAYS and buffer not in variables for buffer in loaded)
 
 
 def is_direct(a: Expr) -> bool:
-    """Whether a backend can read the operand where it is, by strides: of its axes, or of axes that were merged."""
+    """Whether a backend can read the operand in place, by strides along its axes, or along merged axes."""
     if not isinstance(a, Load) or a.conditions:
         return False
     whole = flat(a.buffer, a.index)
@@ -150,7 +150,7 @@ def is_direct(a: Expr) -> bool:
 
 
 def moves_by_one(e: Expr, loop: Loop) -> bool:
-    """Whether what a value loads lies along memory with a loop, or is the same for all of it."""
+    """Whether the loads of a value follow each other in memory along a loop, or do not move."""
     return all(stride(x, loop) in (0, 1) for x in walk_expr((e,)) if isinstance(x, Load))
 
 
@@ -176,7 +176,7 @@ def _stores(s: Stmt) -> Iterator[Store]:
 
 
 def _without(s: Stmt, accs: set[Buffer]) -> Stmt:
-    """The statement without these variables, and without what computes them."""
+    """The statement without these variables and their computation."""
     if isinstance(s, Alloc) and s.buffer in accs:
         return _without(s.body, accs)
     if isinstance(s, Seq):
@@ -185,23 +185,23 @@ def _without(s: Stmt, accs: set[Buffer]) -> Stmt:
 
 
 def _computes(s: Stmt, accs: set[Buffer]) -> bool:
-    found = accumulation(s)
-    store = found[1] if found else s
+    reduction = accumulation(s)
+    store = reduction[1] if reduction else s
     return isinstance(store, Store) and store.buffer in accs
 
 
 def multiply_adds(kernel: Kernel) -> Kernel:
-    """Sums of products of complex values are fused multiply-adds, in every loop.
+    """Make sums of products of complex values fused multiply-adds, in all loops.
 
         add(mul(a, b), c)       ->  fma(a, b, c)
         add(c, neg(mul(a, b)))  ->  fma(neg(a), b, c)
 
-    gcc 12 fuses them in vectors (vfmaddsub), whatever -ffp-contract says, and not in the rest of a loop; so they are
-    fused here, and all versions of a loop round alike. Sums over loops are fused where they are written
+    gcc 12 fuses them in vectors (vfmaddsub) whatever -ffp-contract says, but not in a loop's remainder; so they are
+    fused here, and all versions of a loop round alike. Sums over loops are fused where they are made
     (`harp.lower.schedule.build`).
 
-    Real values are left alone. A value that several kernels need is computed in each of them, rounded in the same way:
-    if one of them fused what another one rounds, z - max(z) would not be 0, nor its square root a number.
+    Real values stay as they are. A value that several kernels need is computed in each of them, and must be rounded
+    alike: if one of them fused where another one rounds, z - max(z) would not be 0, and its square root could be NaN.
     """
     return kernel.with_body(_statement(kernel.body))
 
@@ -213,14 +213,14 @@ def _statement(s: Stmt) -> Stmt:
 
 
 def fused(value: Expr) -> Expr:
-    """The value with fused multiply-adds, wherever a product is added."""
+    """The value with fused multiply-adds wherever a product is added."""
     new: dict[Expr, Expr] = {}
     for e in walk_expr((value,)):
         args = [new[a] for a in e.args]
         if not isinstance(e, Apply):
             new[e] = e
-        elif e.op is Op.ADD and e.dtype.is_float and (found := [k for k, a in enumerate(args) if _is_product(a)]):
-            new[e] = apply(Op.FMA, *_factors(args[found[0]]), args[1 - found[0]])
+        elif e.op is Op.ADD and e.dtype.is_float and (at := [k for k, a in enumerate(args) if _is_product(a)]):
+            new[e] = apply(Op.FMA, *_factors(args[at[0]]), args[1 - at[0]])
         else:
             new[e] = apply(e.op, *args, cast_to=e.dtype)
     return new[value]
@@ -231,12 +231,12 @@ def _is(op: Op, e: Expr) -> bool:
 
 
 def _is_product(e: Expr) -> bool:
-    """Whether it is a product, or the negative of one."""
+    """Whether it is a product or a negated product."""
     return _is(Op.MUL, e) or (_is(Op.NEG, e) and _is(Op.MUL, e.args[0]))
 
 
 def _factors(e: Expr) -> tuple[Expr, Expr]:
-    """Of a product, or of a product's negative."""
+    """The factors of a product or a negated product."""
     if _is(Op.NEG, e):
         a, b = e.args[0].args
         return -a, b

@@ -1,17 +1,17 @@
-"""A `Program`: buffers, sizes and calls of kernels, ready to be printed as source; and the plan of its memory. A
-backend that compiles programs is given nothing else.
+"""A `Program`: buffers, sizes and calls of kernels; and the plan of its memory. It is all that a backend gets to
+compile.
 
     program = inputs, outputs, sizes, slots of scratch memory, distinct kernels, calls in order
     call    = number of a kernel (buffers, or parts of them, for its parameters, index expressions for its sizes)
 
 The caller passes one pointer for each input and output and one integer for each size. The program takes its scratch
-memory from one arena, whose layout it computes from the sizes; scratch buffers that never live at the same time take
-turns in one slot of it. A buffer lives from the first call that touches it to the last. A call needs all buffers that
-it touches at once, so the one that dies in a call and the one that is born there do not share.
+memory from one arena, whose layout it computes from the sizes; scratch buffers whose lifetimes do not overlap share a
+slot. A buffer lives from the first to the last call that touches it. A call needs all of its buffers at once, so the
+one that dies in a call and the one that is born in it do not share.
 
-Arrays that take turns in a loop are read and stored at the same places, one after the other. Processors take a load for
-one of a recent store if the last twelve bits of the addresses are equal, and wait. So such buffers have a page more, in
-which backends begin them half a page apart, as far as addresses within a page go.
+Double-buffered arrays are read and stored at the same indices, one right after the other. Processors take a load for a
+recent store, and stall, if the last twelve bits of their addresses are equal. So such buffers get one more page, in
+which backends place them half a page apart, modulo the page size.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from harp.trace.index.polynomial import Index, Symbol, product
 
 @attrs.frozen(eq=False)
 class Slot:
-    """A part of the arena: as many bytes as the largest of the buffers that take turns in it."""
+    """A part of the arena, as large as the largest of the buffers that share it."""
 
     buffers: tuple[Buffer, ...]
     sizes: tuple[Index, ...]  # in bytes, one for each buffer
@@ -37,10 +37,10 @@ class Slot:
 
 @attrs.frozen(eq=False)
 class Call:
-    """A kernel, by its number, runs on these buffers and sizes, which stand in the order of its parameters.
+    """A call of a kernel, by its number, with buffers and sizes in the order of its parameters.
 
-    The kernel's scratch memory comes after its other buffers. Of a buffer with indices in `at`, which has an entry for
-    each, or none at all, the kernel is given the part with these indices along the first axes.
+    The kernel's scratch memory follows its other buffers. `at` has an entry for each buffer, or none at all: the kernel
+    gets the part of the buffer at these indices along the first axes.
     """
 
     kernel: int
@@ -56,14 +56,14 @@ class Call:
 
 
 class Subarray(NamedTuple):
-    """The part of a buffer that has these indices along the first axes; all of it without."""
+    """The part of a buffer at these indices along the first axes; without indices, all of it."""
 
     buffer: Buffer
     at: tuple[Index, ...] = ()
 
     @property
     def shape(self) -> tuple[Index, ...]:
-        """Of the part."""
+        """The shape of the part."""
         return self.buffer.shape[len(self.at) :]
 
 
@@ -71,11 +71,11 @@ class Subarray(NamedTuple):
 class Program:
     """`inputs` are the parameters, then the captured arrays; `calls` run the kernels.
 
-    `donated` are pairs (input, output) by number: the output holds the input's elements when the program starts, and no
-    kernel touches the input itself.
+    `donated` are pairs (input, output) by number: at the start the output holds the input's elements, and no kernel
+    touches the input.
 
-    A checked program has `accesses`, and one more output than its graph, of three numbers: 0, or which of them was
-    outside, counted from 1; the index; and the size of the axis.
+    A checked program has `accesses`, and one more output than its graph, of three numbers: 0, or the number of the
+    failed access, counted from 1; its index; and the size of the axis.
     """
 
     inputs: tuple[Buffer, ...]
@@ -97,55 +97,55 @@ def custom_kernels(program: Program) -> Iterator[KernelSource]:
 
 
 def formals(kernel: Kernel) -> tuple[Buffer, ...]:
-    """The buffers that a call of the kernel gives, in order."""
+    """The buffers that a call of the kernel passes, in order."""
     return (*kernel.buffers, *kernel.scratch)
 
 
 def lifetimes(touched: Iterable[Sequence[Buffer]]) -> dict[Buffer, tuple[int, int]]:
-    """The first and the last call that touches each buffer, by first use; given what each call touches."""
-    found: dict[Buffer, tuple[int, int]] = {}
+    """The first and the last call that touches each buffer, in order of first use, given the buffers of each call."""
+    result: dict[Buffer, tuple[int, int]] = {}
     for number, buffers in enumerate(touched):
         for buffer in buffers:
-            first, _ = found.get(buffer, (number, number))
-            found[buffer] = (first, number)
-    return found
+            first, _ = result.get(buffer, (number, number))
+            result[buffer] = (first, number)
+    return result
 
 
 PAGE = 4096
 
 
 def turns(kernels: Sequence[Kernel], calls: Iterable[Call]) -> dict[Buffer, Buffer]:
-    """Scratch buffers that take turns with another array in a loop, each with that array."""
-    found: dict[Buffer, Buffer] = {}
+    """Scratch buffers that are double-buffered with another array, each with that array."""
+    pairs: dict[Buffer, Buffer] = {}
     for call in calls:
         kernel = kernels[call.kernel]
-        given = dict(zip(formals(kernel), call.arguments, strict=True))
+        passed = dict(zip(formals(kernel), call.arguments, strict=True))
         for move in (m for s in walk(kernel.body) if isinstance(s, Repeat) for m in s.moves):
-            target, source = given.get(move[0]), given.get(move[1])
+            target, source = passed.get(move[0]), passed.get(move[1])
             if target is None or source is None or target.at or source.at:
                 continue
             one, other = source.buffer, target.buffer
-            if one.space is Space.SCRATCH and one not in found and other not in found and one not in found.values():
-                found[one] = other
-    return found
+            if one.space is Space.SCRATCH and one not in pairs and other not in pairs and one not in pairs.values():
+                pairs[one] = other
+    return pairs
 
 
 def size_in_bytes(buffer: Buffer) -> Index:
-    """What the buffer takes."""
+    """The bytes that a buffer takes."""
     return product(buffer.shape) * buffer.dtype.itemsize
 
 
 def plan(touched: Iterable[Sequence[Buffer]], turning: Container[Buffer] = ()) -> tuple[Slot, ...]:
-    """Slots for the scratch buffers that some call touches, in order of first use; `turning` ones have a page more."""
+    """Slots for the scratch buffers that calls touch, in order of first use; those in `turning` get one more page."""
     lives = {b: life for b, life in lifetimes(touched).items() if b.space is Space.SCRATCH}
     slots: list[list[Buffer]] = []
-    sizes: list[set[Index]] = []  # by slot, those of its buffers
-    free_from: list[int] = []  # by slot: the first call in which nothing of it lives any more
+    sizes: list[set[Index]] = []  # for each slot, the sizes of its buffers
+    free_from: list[int] = []  # for each slot, the first call after all of its buffers are dead
     for buffer in sorted(lives, key=lambda b: lives[b][0]):
         first, last = lives[buffer]
         free = [s for s, call in enumerate(free_from) if call <= first]
         size = size_in_bytes(buffer)
-        # The identical size wastes nothing; else the slot that became free last, for its memory is still in cache.
+        # A slot of equal size wastes nothing; else the slot that became free last, since it is still in cache.
         same = [s for s in free if size in sizes[s]]
         chosen = max(same or free, key=lambda s: (free_from[s], -s), default=len(slots))
         if chosen == len(slots):

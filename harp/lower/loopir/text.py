@@ -1,4 +1,4 @@
-"""The loop IR as text for people: one line a statement, indented; the same in every process."""
+"""The loop IR as text for people: one indented line for each statement; the same in every process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from harp.trace.scalar import expr
 
 
 class TextLine(NamedTuple):
-    """A line of text, indented by its depth, and the statement or the head of a loop that it shows."""
+    """A line of text, indented by its depth, and the statement or head that it shows."""
 
     depth: int
     text: str
@@ -43,10 +43,10 @@ class TextLine(NamedTuple):
 
 
 class CodeLine(NamedTuple):
-    """A line of a program as a backend prints it. One that only declares a name is dropped when nothing mentions it.
+    """A line of a program, as a backend prints it. A declaration is dropped if no other line uses its name.
 
-    `loops` are those that it stands in, from the outside in; `stores` says that it stores what a statement computes,
-    and `call` which of the program's calls of kernels it is.
+    `loops` are those round it, from the outside in; `stores` says whether it stores the value of a statement, and
+    `call` is the number of the program's call of a kernel that it makes.
     """
 
     depth: int
@@ -79,8 +79,8 @@ def calls(program: Program) -> list[str]:
     """The calls of a program in order."""
     lines = []
     for call in program.calls:
-        given = ", ".join((*map(_argument, call.arguments), *map(repr, call.sizes)))
-        lines.append(f"call {call.kernel} {program.kernels[call.kernel].name}({given})")
+        arguments = ", ".join((*map(_argument, call.arguments), *map(repr, call.sizes)))
+        lines.append(f"call {call.kernel} {program.kernels[call.kernel].name}({arguments})")
     return lines
 
 
@@ -138,24 +138,24 @@ def _store(stmt: Store) -> list[TextLine]:
 
 
 def _row(stmt: Row) -> list[TextLine]:
-    given = ", ".join(f"{b.name}[{', '.join([*map(repr, stmt.at_of(b)), ':'])}]" for b in stmt.sources)
+    rows = ", ".join(f"{b.name}[{', '.join([*map(repr, stmt.at_of(b)), ':'])}]" for b in stmt.sources)
     more = " reversed" * stmt.reverse + (f" by {stmt.work.name}" if stmt.work is not None else "")
     lanes = f"{stmt.lane} < {stmt.lane.extent}"
-    text = f"{place(stmt.target, stmt.index)} for {lanes} = {stmt.function.value}({given}){more}"
+    text = f"{place(stmt.target, stmt.index)} for {lanes} = {stmt.function.value}({rows}){more}"
     return [TextLine(0, text, stmt)]
 
 
 def _callback(stmt: ForeignCall) -> list[TextLine]:
-    made = ", ".join(buffer.name for buffer in stmt.targets)
+    targets = ", ".join(buffer.name for buffer in stmt.targets)
     names = [buffer.name for buffer in stmt.sources]
-    given, more = (names, "") if stmt.pure else (names[2:], f" where {names[1]}, after {names[0]}")
+    operands, more = (names, "") if stmt.pure else (names[2:], f" where {names[1]}, after {names[0]}")
     routine = f"function {stmt.routine} of Python"
     if isinstance(stmt.routine, MatrixFunction):
         routine = stmt.routine.content()
     elif not isinstance(stmt.routine, int):
         routine, grid = f"kernel {stmt.routine.name}", zip(stmt.routine.grid, stmt.sizes, strict=False)
         more = " over " + ", ".join(f"{name} < {extent}" for name, extent in grid)
-    return [TextLine(0, f"{made} = {routine}({', '.join(given)}){more}", stmt)]
+    return [TextLine(0, f"{targets} = {routine}({', '.join(operands)}){more}", stmt)]
 
 
 def _if(stmt: If) -> list[TextLine]:

@@ -1,5 +1,5 @@
-"""Several accumulators for one sum along memory, partial sums for other long ones, and several terms for each time that
-sums in memory are read.
+"""Several accumulators for one sum along memory, partial sums for other long sums, and several terms for each load of a
+sum that is in memory.
 
     for k: acc += x[k]  ->  lane[32] = 0; for kb { for l < 32: lane[l] += x[32*kb + l] };
                             for l < (the remainder): lane[l] += x[...]; lane[:8] = tree of 4; acc += tree of lane[:8]
@@ -9,9 +9,9 @@ sums in memory are read.
     for k { for simd l: acc[l] += v(k) }
         ->  for kb { for simd l: acc[l] = acc[l] + v(4*kb) + ... + v(4*kb + 3) }; for k (the remainder) { ... }
 
-The first two add in an order of their own, which is the same on every machine and at every number of sums; the third
-keeps the order. Partial sums bound the error by that of some thousand terms and of the number of blocks, where one
-float32 would stop to grow at 2**24 (N. J. Higham: "The accuracy of floating point summation", 1993).
+The first two change the order of additions, to one that is the same on every machine and for any number of sums; the
+third keeps the order. Partial sums bound the error by that of some thousand terms and of the number of blocks; a single
+float32 would stop growing at 2**24 (N. J. Higham: "The accuracy of floating point summation", 1993).
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _in_blocks(fresh: FreshLoops, heads: tuple[For, ...], store: Store) -> Stmt 
 
 
 def stay_in_registers(lane: Loop, body: Stmt) -> bool:
-    """Whether a loop over the accumulators is to be written out, so that compilers keep them in registers."""
+    """Whether a loop over accumulators is to be unrolled, so that compilers keep them in registers."""
     stores = body.parts if isinstance(body, Seq) else (body,)
     return lane.extent.constant == LANES and all(_accumulates(s, lane) for s in stores)
 
@@ -140,7 +140,7 @@ def _is_short(extent: Index) -> bool:
 
 
 def _tree(reduce: Reduce, lane: Buffer, first: Index, count: int, step: int) -> Expr:
-    """Elements first, first + step, ... below first + count, where each half is reduced on its own and then both."""
+    """A balanced tree over the elements first, first + step, ... below first + count."""
     level: list[Expr] = [Load(lane, (first + at,)) for at in range(0, count, step)]
     while len(level) > 1:
         half = len(level) // 2
@@ -153,7 +153,7 @@ def _where(condition: Index, s: Stmt) -> Stmt:
 
 
 def several_terms(context: Context, s: Stmt) -> Stmt | None:
-    """What is reduced in memory takes several terms each time it is read and written; the second rule at the top."""
+    """A sum in memory takes several terms each time it is read and written; the third rule at the top."""
     if not isinstance(s, Nest) or not isinstance(s.body, Store) or len(s.heads) < 2:
         return None
     if s.body.reduce is None:
@@ -179,12 +179,12 @@ def several_terms(context: Context, s: Stmt) -> Stmt | None:
     return nest(outer, sequence(parts))
 
 
-# Elements that are searched for together: several vectors, of which the slowest makes the others wait.
+# The elements that one search covers: several vectors, which end when the slowest does.
 FEW = 64
 
 
 class _Search(NamedTuple):
-    """The loop of the positions, that of the elements, and the store."""
+    """The loop over positions, the loop over elements, and the store."""
 
     position: For
     lane: For
@@ -192,7 +192,7 @@ class _Search(NamedTuple):
 
 
 def _match(s: Stmt) -> _Search | None:
-    """The search that the two inner loops of a nest are, if they are one."""
+    """The search that the two inner loops of a nest make; None if they make none."""
     if not isinstance(s, Nest) or len(s.heads) < 2 or not isinstance(s.body, Store):
         return None
     position, lane = s.heads[-2:]
@@ -213,14 +213,14 @@ def _match(s: Stmt) -> _Search | None:
 
 
 def early_exits(context: Context, s: Stmt) -> Stmt | None:
-    """Early exits: searches for the first position that fits may stop where it is found.
+    """Early exits: a search for the first matching position may stop when it is found.
 
         for k { for simd l: first[l] min= select(fits, k, last) }
             ->  for b { for search k { for simd l < FEW: first[FEW*b + l] min= ... } }
 
-    What later iterations could store is k or more, so as soon as no element is above k they change nothing. A backend
-    may leave the loop then, or go on: the result is the same. Few elements are searched for at a time, so that the loop
-    may end when these few are found.
+    Later iterations could only store k or more, so when no element is above k they change nothing. A backend may then
+    leave the loop or go on, with the same result. Few elements are searched for at a time, so that the loop ends when
+    these are found.
     """
     search = _match(s)
     if search is None or not isinstance(s, Nest):

@@ -1,7 +1,7 @@
-"""What threads share of long sums: these go by chunks, whose sums are in scratch memory.
+"""Long sums in chunks, which threads share; the sums of chunks are in scratch memory.
 
-Where a sum is cut, and which version runs, depends on its length only, never on the number of threads or of rows: a
-row has the same bits at every number of rows. And partial sums keep long sums accurate.
+Where a sum is split, and which version runs, depends on its length only, not on the number of threads or rows: a row
+has the same bits for any number of rows. Partial sums also keep long sums accurate.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.expr import Apply, Expr, apply, const
 from harp.trace.scalar.ops import Op, Reduce
 
-# Elements of a chunk, enough to make light of its lanes; and of the shortest row that is cut.
+# The elements of a chunk, enough to amortise its lanes; and the length of the shortest row that is split into chunks.
 CHUNK, LONG = 1 << 15, 1 << 16
 
 
 @attrs.frozen
 class RowSum:
-    """A sum along a row: the loops of the rows, and the nest that adds."""
+    """A sum along a row: the loops over rows, and the nest that adds."""
 
     heads: tuple[For, ...]
     nest: Stmt
@@ -74,7 +74,7 @@ def long_rows(kernel: Kernel) -> Kernel:
                     for i { acc = 0; for c: acc += parts[i, c]; for k (the remainder): acc += v(i, k); out[i] = f(acc) }
                 else: as it was
 
-    Where a row is cut, and which version runs, depends on its length only: it has the same bits at every number of
+    Where a row is split, and which version runs, depends on its length only: it has the same bits for any number of
     rows.
     """
     return _outermost(kernel, (Seq,), _cut_long)
@@ -84,7 +84,7 @@ Rule = Callable[[FreshLoops, Stmt, list[Buffer]], Stmt | None]
 
 
 def _outermost(kernel: Kernel, inside: tuple[type[Stmt], ...], rule: Rule) -> Kernel:
-    """The kernel with a rule applied to the outermost statements, and the scratch buffers that it takes."""
+    """The kernel with a rule applied to its outermost statements, and the new scratch buffers."""
     fresh, scratch = FreshLoops(kernel), list(kernel.scratch)
 
     def statement(s: Stmt) -> Stmt:
@@ -112,7 +112,7 @@ def _cut_rows(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
 
 
 def _match(fresh: FreshLoops, s: Stmt) -> RowSum | None:
-    """The one sum of a nest, if it goes along memory and its terms are of memory only."""
+    """The only sum of a nest, if it runs along memory and its terms are loaded from memory."""
     if not isinstance(s, Nest) or not is_plain(s) or is_contraction(s):
         return None
     heads = tuple(h for h in s.heads if isinstance(h, For) and h.kind is LoopKind.PLAIN)
@@ -143,7 +143,7 @@ def _once(s: Stmt) -> Iterator[Stmt]:
 
 
 def _is_there(value: Expr, acc: Buffer, made: Set[Buffer]) -> bool:
-    """Whether all that is added is in memory before the nest begins."""
+    """Whether all terms are in memory before the nest begins."""
     loaded = {load.buffer for load in value_loads(value)} - {acc}
     return not loaded & made and all(buffer.space in MEMORY for buffer in loaded)
 
@@ -173,7 +173,7 @@ def _reduce(row: RowSum) -> Reduce:
 
 
 def _shared(fresh: FreshLoops, heads: Sequence[For], body: Stmt) -> Stmt:
-    """One loop for all of them, so that threads can share it; it is not rewritten any more."""
+    """One merged loop, so that threads can share it; it is not rewritten further."""
     if not heads:
         return body
     extents: tuple[Index, ...] = tuple(h.loop.extent for h in heads)
@@ -187,27 +187,27 @@ def _replaced(s: Stmt, old: Stmt, new: Stmt) -> Stmt:
 
 # Elements of a chunk: a few microseconds of work. Rounds of a loop round other loops: enough to make light of a part.
 _CHUNK, _ROUNDS = 8192, 16
-# Parts that are reduced before the sum of all is touched. They are few: a plain loop is fast enough.
+# Parts that are reduced in a group first. Groups are few: a plain loop is fast enough.
 _GROUP = 32
 
 
 def split_reductions(kernel: Kernel) -> Kernel:
-    """Split reductions: what is reduced over everything goes by chunks, which threads can share.
+    """Split reductions: a reduction over everything is split into chunks, which threads share.
 
         acc = 0; for k < n: acc += v(k)
             ->  parts[ceil(n/CHUNK)];
                 for c { part = 0; for k < min(CHUNK, n - c*CHUNK): part += v(c*CHUNK + k); parts[c] = part };
                 acc = 0; for g { group = 0; for c < min(GROUP, ...): group += parts[g*GROUP + c]; acc += group }
 
-    Loops over memory without gaps are one loop first. Where several are left, a chunk is a few rounds of the outermost.
-    The order depends on the sizes only, never on the number of threads; and partial sums keep long sums accurate. A
-    reduction inside other loops, such as that of the rows of a batch, stays as it is.
+    Loops over contiguous memory are merged first. If several loops remain, a chunk is some iterations of the outermost.
+    The order depends on the sizes only, not on the number of threads, and partial sums keep long sums accurate. A
+    reduction inside of other loops, such as over the rows of a batch, stays as it is.
     """
     return _outermost(kernel, (Alloc, Seq), _split)
 
 
 def _split(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
-    """Reductions in sequences and variables are outermost; there are no others outside of loops."""
+    """Reductions in sequences and allocations are outermost; there are no others outside of loops."""
     found = accumulation(s)
     made = None if found is None else _parts(fresh, *_ordered(fresh, *found), f"parts{len(scratch)}")
     if made is None:
@@ -217,7 +217,7 @@ def _split(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
 
 
 def _ordered(fresh: FreshLoops, heads: tuple[For, ...], store: Store) -> tuple[list[For], Store]:
-    """As few loops as there can be: as they stand, else with the one along memory innermost."""
+    """As few loops as possible: in their order, or else with the loop along memory innermost."""
     few, body = coalesced(fresh, heads, store)
     if len(few) > 1:
         accesses = loads(store.value)
@@ -229,7 +229,7 @@ def _ordered(fresh: FreshLoops, heads: tuple[For, ...], store: Store) -> tuple[l
 
 
 def _parts(fresh: FreshLoops, heads: list[For], store: Store, name: str) -> tuple[Buffer, Stmt] | None:
-    """The buffer, and the statement; None if one chunk is enough for all sizes."""
+    """The buffer of the parts, and the statement that fills it; None if one chunk is enough for all sizes."""
     outer, size = heads[0].loop, _CHUNK if len(heads) == 1 else _ROUNDS
     blocks = split(fresh, outer.extent, size)
     if not blocks.heads or blocks.heads[0].loop.extent is ZERO:
@@ -241,7 +241,7 @@ def _parts(fresh: FreshLoops, heads: list[For], store: Store, name: str) -> tupl
 
 
 def _total(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stmt:
-    """The parts in groups."""
+    """The sum of the parts, by groups."""
     (count,) = parts.shape
     groups = split(fresh, count, _GROUP)
     head, c = fresh.loop(count)
@@ -249,14 +249,14 @@ def _total(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stm
     return nest(groups.heads, rfactor(fresh, head, added, groups, lambda group: Store(acc, (), group, reduce)))
 
 
-# The fewest updates of a block, and of a block for each place.
+# The fewest updates of a block, and of a block per element.
 _BLOCK, _FOR_A_PLACE = 4096, 8
 
 
 @attrs.frozen
 class Updates:
-    """A nest that adds updates: its loops, the store, the number of the loop over updates, and how many places there
-    are."""
+    """A nest that adds updates: its loops, the store, the number of the loop over updates, and the number of elements
+    that updates can go to."""
 
     heads: tuple[For, ...]
     body: Stmt
@@ -266,7 +266,7 @@ class Updates:
 
 
 def cut_scatter(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
-    """Many float updates that are added at places which are data go by blocks: a place sums those of a block first.
+    """Many float updates at indices that are data are summed by blocks: each element first sums the updates of a block.
 
         for u < n: out[idx[u]] += v(u)
             ->  sums[n//block, m] = 0;    block = max(BLOCK, 8*m) for m places
@@ -274,9 +274,9 @@ def cut_scatter(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | Non
                 again b { out += sums[b] };
                 for u (the remainder): out[idx[u]] += v(u)
 
-    All updates may go to one place, where one float32 would stop to grow at 2**24. A block has eight times as many
-    updates as there are places, so that the sums take an eighth of the memory of the updates at most, and little time.
-    Where blocks end depends on the number of updates and places of one row of a batch only.
+    All updates may go to one element, where one float32 would stop growing at 2**24. A block has eight times as many
+    updates as elements, so that sums take at most an eighth of the memory of the updates, and little time. Where blocks
+    end depends only on the numbers of updates and elements of one row of a batch.
     """
     found = _updates(s)
     if found is None:
@@ -305,7 +305,7 @@ def _positions(fresh: FreshLoops, shape: Shape) -> tuple[list[For], Shape]:
 
 
 def _added(fresh: FreshLoops, found: Updates, count: Index, first: Index, to: tuple[Buffer, tuple[Index, ...]]) -> Stmt:
-    """So many updates from the first one on, added to an array."""
+    """This many updates from the first one on, added to an array."""
     own, u = fresh.loop(count)
     moved = Renaming(Substitution({found.loop: first + u}), {found.store.buffer: to}).statement(found.body)
     heads = (own if head.loop is found.loop else (head,) for head in found.heads)
@@ -323,7 +323,7 @@ def _updates(s: Stmt) -> Updates | None:
         return None
     if sum(load.buffer is store.buffer for load in value_loads(value)) > 1:
         return None
-    # Along an axis whose index is a loop, as that of a batch, each update has its own place.
+    # Along an axis whose index is a loop, as that of a batch, each update has its own element.
     data = [axis for axis, p in enumerate(store.index) if any(True for _ in indirect_in(p))]
     direct = {loop for axis, p in enumerate(store.index) if axis not in data for loop in loops_in(p)}
     own = [h.loop for h in heads if h.loop not in direct]
@@ -343,7 +343,7 @@ def _updates(s: Stmt) -> Updates | None:
 
 
 def _inside(s: Stmt) -> tuple[list[For], Store | None]:
-    """The loops round the one store of a statement, perhaps behind conditions; None if it is something else."""
+    """The loops round the only store of a statement, possibly under conditions; None for other statements."""
     if isinstance(s, If) and s.no is None:
         return _inside(s.yes)
     if isinstance(s, Nest) and all(isinstance(h, For) and h.kind is LoopKind.PLAIN for h in s.heads):

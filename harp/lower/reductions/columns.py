@@ -1,5 +1,5 @@
-"""Reductions of columns: the loop along memory goes innermost and carries nothing; its accumulators are a tile. Of few
-columns the vector runs over many rows at once.
+"""Reductions of columns: the loop along memory becomes the innermost one, which carries nothing; accumulators form a
+tile. For few columns the vector runs over many rows at once.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _NARROW = 8
 
 
 def columns(context: Context, s: Stmt) -> Stmt | None:
-    """Reductions of columns: the loop along memory goes innermost and carries nothing; its accumulators are a tile.
+    """Reductions of columns: the loop along memory becomes the innermost one, without a carry; accumulators are a tile.
 
-    Each sum is one of partial sums first (`harp.lower.reductions.accumulators`), whichever tile it is in.
+    Each sum is split into partial sums first (`harp.lower.reductions.accumulators`), whichever tile it is in.
 
         for i, j { acc = 0; for k: acc += a[i, k]*b[k, j]; out[i, j] = acc }
             ->  for jb, ib { acc[R, W]; ...; for k { for r, l: acc[r, l] += a[ib*R + r, k]*b[k, jb*W + l] }; ... }
 
     There are full tiles, narrower ones, and single rows; without reuse along i, strips of single rows only, which are
-    wider where there are enough for all threads: memory is read faster in long pieces.
+    wider if there are enough for all threads: memory is read faster in long runs.
     """
     if not isinstance(s, Nest) or isinstance(s.body, Nest):
         return None
@@ -70,12 +70,12 @@ def columns(context: Context, s: Stmt) -> Stmt | None:
 
 
 def _has_memory(s: Stmt) -> bool:
-    """Whether each iteration has memory of its own, which would be there for each element of a strip."""
+    """Whether each iteration has private memory, which would be needed for each element of a strip."""
     return any(isinstance(part, Alloc) and part.buffer.space is Space.THREAD for part in walk(s))
 
 
 def _reused(accesses: Iterable[Load], along: Loop, across: Loop) -> bool:
-    """Whether some load along one loop is the same for all positions of the other."""
+    """Whether some load is invariant along one loop and moves along the other."""
     for load in accesses:
         moving = {loop for p in load.index for loop in loops_in(p)}
         if along in moving and across not in moving:
@@ -89,7 +89,7 @@ def _small(body: Stmt, unrolled: Iterable[Store]) -> bool:
 
 
 def _blocks(context: Context, body: Stmt, row: Loop, column: Loop, store: Store, chains: int) -> Stmt:
-    """Tiles of rows and columns that fill the registers, then the rows that are left."""
+    """Tiles of rows and columns that fill the registers, then the remaining rows."""
     width = 2 * context.target.lanes(store.buffer.dtype.itemsize)
     height = max(context.target.tile_rows // chains, 2)
     extent, done = column.extent, ZERO
@@ -111,7 +111,7 @@ def _blocks(context: Context, body: Stmt, row: Loop, column: Loop, store: Store,
 def _tiles(
     context: Context, body: Stmt, rows: tuple[Loop, Index, int], columns: tuple[Loop, Index, int], start: Index
 ) -> Stmt:
-    """Tiles of constant size, columns from `start` on. Columns are the outer loop: what they read stays in cache."""
+    """Tiles of constant size, columns from `start` on. Columns are the outer loop: their operands stay in cache."""
     (row, row_count, height), (column, column_count, width) = rows, columns
     column_block, jb = context.fresh.loop(column_count)
     row_block, ib = context.fresh.loop(row_count)
@@ -128,7 +128,7 @@ NARROW, _ROWS = 8, 64
 
 
 def narrow_columns(context: Context, s: Stmt) -> Stmt | None:
-    """Extrema of few columns: the vector runs over many rows at once, which lie one after the other in memory.
+    """Extrema of few columns: the vector runs over many rows at once, which are contiguous in memory.
 
         for j < m { acc = inf; for k: acc min= x[k, j]; out[j] = acc }
             ->  if m <= NARROW:
@@ -137,8 +137,8 @@ def narrow_columns(context: Context, s: Stmt) -> Stmt | None:
                     part[:ROWS*m/2] min= part[ROWS*m/2:], and so on, until one row is left;  out[j] = part[j]
                 else: as it was
 
-    Sums are left alone: they would be added in another order than those of many columns, and a column of a batch has
-    the same bits whatever the number of columns. An extremum does not depend on the order.
+    Sums are not changed: they would be added in another order than sums of many columns, but a column of a batch has
+    the same bits for any number of columns. An extremum does not depend on the order.
     """
     if not isinstance(s, Nest) or isinstance(s.body, Nest):
         return None
@@ -161,7 +161,7 @@ def narrow_columns(context: Context, s: Stmt) -> Stmt | None:
 
 
 def _fits(heads: tuple[For, ...], store: Store, column: For) -> bool:
-    """Whether it is an extremum along one loop, of what lies in memory row by row or is the same everywhere."""
+    """Whether it is an extremum along one loop, of operands that are contiguous by rows, or invariant."""
     if len(heads) != 1 or store.reduce not in (Reduce.MIN, Reduce.MAX):
         return False
     row = heads[0].loop
@@ -179,9 +179,9 @@ def _fits(heads: tuple[For, ...], store: Store, column: For) -> bool:
 
 
 def _over_rows(context: Context, s: Stmt, width: Index) -> Stmt:
-    """The statement, in which extrema along rows go over many rows at once.
+    """The statement, in which extrema along rows run over many rows at once.
 
-    A single row, such as one of padding, has no loop over rows, and stays as it is.
+    A single row, such as one of padding, has no loop over rows and stays as it is.
     """
     if isinstance(s, Nest) and isinstance(s.body, Store) and s.body.reduce in (Reduce.MIN, Reduce.MAX):
         *rows, lane = s.heads

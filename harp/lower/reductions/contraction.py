@@ -1,4 +1,4 @@
-"""Sums of products by blocks: the one schedule of matmul, its layouts and batches, outer products and einsum.
+"""Sums of products by blocks: the one schedule for matmul, its layouts and batches, outer products and einsum.
 
     for i, j { acc = 0; for k: acc = fma(a[i, k], b[k, j], acc); out[i, j] = f(acc) }
         ->  sums[ROWS, W];
@@ -6,8 +6,8 @@
                      for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], b[k, jb*W + l], sums[i, l])
                      for i, l: out[ib*ROWS + i, jb*W + l] = f(sums[i, l]) }
 
-The nest over k, i, l computes a block of the result; backends have the fastest code of their machine for it, which
-packs panels of b. What stands round the loads of an operand is computed here, into memory of its own:
+The nest over k, i, l computes a block of the result; the library has code for it, which packs panels of b. If an
+operand is not a plain load, its values are computed into a panel in memory:
 
                      for kb { panel = DEPTH rows of W columns of b;
                               for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], panel[k, l], sums[i, l]) };
@@ -39,11 +39,11 @@ from harp.trace.scalar.expr import Expr, apply, const, rewrite
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op
 
-# With fewer rows than this, or elements in all, packing costs more than it saves where memory is read in order anyway.
+# With fewer rows than this, or elements in all, packing costs more than it saves if memory is read in order anyway.
 _FEW_ROWS, _FEW_ELEMENTS = 3, 32
-# Dtypes of which backends pack panels themselves, where an operand lies in memory as it is.
+# Dtypes for which backends pack panels themselves, if an operand is contiguous.
 _PACKED = (f32, f64)
-# The cost of what is computed of the sums up to which it is printed a second time, for panels without gaps.
+# The most expensive use of the sums that is printed a second time, for blocks without a remainder.
 _REPEATED = 16
 
 
@@ -53,7 +53,7 @@ def contraction(context: Context, s: Stmt) -> Stmt | None:
     if found is None:
         return None
     assert isinstance(s, Nest)
-    # Rows of a batch that all have the same factor are rows of one matrix.
+    # Rows of a batch with the same right factor are rows of one matrix.
     merged = nest(*coalesced(context.fresh, [h for h in s.heads if isinstance(h, For)], s.body))
     once = match(merged)
     if once is not None and isinstance(merged, Nest):
@@ -83,18 +83,16 @@ def _along_one(context: Context, product: Product) -> Product:
             rest = floordiv(k, loop.extent)
             digits[loop], k = k - rest * loop.extent, rest
         a, b = _at(product.a, digits), _at(product.b, digits)
+        loops = (*outer, head.loop)
+        if is_direct(a) and is_direct(b):
+            return Product(product.acc, loops, a, b)
         if is_direct(a):
-            loops = (*outer, head.loop)
-            return (
-                Product(product.acc, loops, a, b)
-                if is_direct(b)
-                else attrs.evolve(product, loops=loops, a=a, window=window)
-            )
+            return attrs.evolve(product, loops=loops, a=a, window=window)
     return product
 
 
 def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
-    """Rows of strips in one loop, for there may be few rows."""
+    """The rows of strips in one merged loop, since there may be few rows."""
     if isinstance(rows, Nest) and isinstance(rows.heads[0], For) and rows.heads[0].kind is LoopKind.PLAIN:
         return nest(flat(context, (*heads, rows.heads[0])), nest(rows.heads[1:], rows.body))
     return nest(heads, rows)
@@ -102,8 +100,8 @@ def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
 
 @attrs.frozen
 class OutputBlock:
-    """Where a product is summed: `height` rows and `width` columns from `top` and `start` on, of which `rows` and
-    `columns` are there. `packed` is memory for a part of `b`, unless backends read that where it is."""
+    """A block of the result: `height` rows and `width` columns from `top` and `start` on, of which `rows` and `columns`
+    are inside. `packed` is memory for a part of `b`, unless backends read that in place."""
 
     product: Product
     row: Loop
@@ -157,7 +155,7 @@ def _panels(context: Context, found: Match) -> Stmt:
 
 
 def _whole(block: OutputBlock, values: Iterable[Expr], ragged: Stmt, whole: Callable[[Index], Stmt]) -> Stmt:
-    """Where all columns are there, loops of constant length, which have no rest; unless it is much to print twice."""
+    """If all columns are inside, loops of constant length; not if the code is too long to print twice."""
     if sum(map(weigh, values)) > _REPEATED:
         return ragged
     width = block.sums.shape[1]
@@ -165,7 +163,7 @@ def _whole(block: OutputBlock, values: Iterable[Expr], ragged: Stmt, whole: Call
 
 
 def _results(context: Context, block: OutputBlock, body: Stmt, sums: Mapping[Buffer, Buffer], columns: Index) -> Stmt:
-    """What is computed of the sums."""
+    """The statements that use the sums."""
     i_head, i = context.fresh.loop(block.rows)
     l_head, lane = context.fresh.loop(columns, LoopKind.SIMD)
     places = {acc: (total, (i, lane)) for acc, total in sums.items()}
@@ -175,7 +173,7 @@ def _results(context: Context, block: OutputBlock, body: Stmt, sums: Mapping[Buf
 
 
 def _rows(context: Context, block: OutputBlock) -> tuple[Buffer, Stmt]:
-    """An operand `a` that cannot be read where it is, in memory of its own."""
+    """An operand `a` that cannot be read in place, copied to memory of its own."""
     (k,) = block.product.loops
     height = block.sums.shape[0]
     copy = Buffer(f"{block.product.acc.name}_rows", block.product.a.dtype, (height, k.extent), Space.THREAD)
@@ -192,7 +190,7 @@ def _zero(context: Context, buffer: Buffer, rows: Index) -> Stmt:
 
 
 def _sum(context: Context, block: OutputBlock, a: Expr) -> Stmt:
-    """Over all rows of `b`; where a backend cannot read it where it is, as many at a time as a packed panel has."""
+    """The update over all rows of `b`; if a backend cannot read these in place, a panel of rows at a time."""
     *outer, last = block.product.loops
     b = block.product.b
 
@@ -214,7 +212,7 @@ def _sum(context: Context, block: OutputBlock, a: Expr) -> Stmt:
 
 
 def _pack(context: Context, block: OutputBlock, packed: Buffer, first: Index, depth: Index) -> Stmt:
-    """Rows of `b` from `first` on; columns that are not there become zero, for updates go over whole vectors."""
+    """Rows of `b` from `first` on; columns outside become zero, since updates run over whole vectors."""
     product, width = block.product, block.sums.shape[1]
     last = product.loops[-1]
 

@@ -1,12 +1,12 @@
-"""Sums of products along the rows of a matrix: several rows at once, for which backends have the fastest code.
+"""Dot products of the rows of a matrix, several rows at once, for which the library has code.
 
     for i { acc = 0; for k: acc = fma(a[i, k], b[k], acc); rest(i, acc) }
         ->  for ib { sums[R] = 0; for r { for k: sums[r] = fma(a[ib*R + r, k], b[k], sums[r]) };
                      for r { acc = sums[r]; rest(ib*R + r, acc) } }
 
-The nest over r and k, or the one over k where there is one row, becomes a call of the library. That adds in the order
-of `harp.lower.reductions.accumulators`, whichever rows go together, so a row has the same bits at every batch size.
-Short rows have gone another way before (`harp.lower.reductions.short_rows`).
+The nest over r and k, or the one over k for a single row, becomes a call of the library, which adds in the order of
+`harp.lower.reductions.accumulators`, whichever rows are together: a row has the same bits at every batch size. Short
+rows were handled before (`harp.lower.reductions.short_rows`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from harp.trace.scalar.dtypes import f32, f64
 from harp.trace.scalar.expr import Apply
 from harp.trace.scalar.ops import Op
 
-# Rows that go together: what registers hold the sums of. More of them would leave threads without work.
+# Rows of a call: as many as registers hold sums of. More would leave threads without work.
 _ROWS = 4
-# Dtypes that backends have code for.
+# Dtypes for which the library has code.
 _DTYPES = (f32, f64)
 
 
@@ -73,7 +73,7 @@ def row_dots(context: Context, s: Stmt) -> Stmt | None:
 
 
 def _variables(s: Stmt) -> tuple[list[Buffer], list[Stmt]]:
-    """The variables of a statement up to the first one that is computed, and what is done with them in order."""
+    """The variables of a statement up to the first one that is computed, and the following statements in order."""
     if isinstance(s, Alloc) and s.buffer.space is Space.REG:
         variables, steps = _variables(s.body)
         return [s.buffer, *variables], steps
@@ -84,8 +84,8 @@ def _variables(s: Stmt) -> tuple[list[Buffer], list[Stmt]]:
 
 
 def is_dot(s: Stmt, row: Loop | None = None) -> bool:
-    """Whether a nest adds products of elements that lie along memory to a variable, and moves with the row if one is
-    given."""
+    """Whether a nest adds products of elements that are contiguous along it to a variable, and moves linearly with
+    `row`, if that is given."""
     found = accumulation(s)
     if found is None or len(found[0]) != 1:
         return False
@@ -104,7 +104,7 @@ def is_dot(s: Stmt, row: Loop | None = None) -> bool:
 
 
 def _is_along(load: Load, loop: Loop, row: Loop | None) -> bool:
-    """Whether the element moves by one along memory with the loop, and in proportion with the row."""
+    """Whether the loop moves the element by one along memory, and the row moves it linearly."""
     if load.conditions or not load.index:
         return False
     *others, last = load.index

@@ -1,4 +1,4 @@
-"""Running sums along long rows go by chunks, which threads can share, and of which several go side by side.
+"""Running sums along long rows are split into chunks, which threads share, and of which several run side by side.
 
     for row { acc = id; for i < n { acc += v(row, i); out[row, i] = f(acc) } }
         ->  if n >= LONG:
@@ -9,10 +9,10 @@
                 for row { acc = carries[row, the last]; for i (the remainder) { acc += v; out[...] = f(acc) } }
             else: as it was
 
-Where a row is cut depends on its length only, so that its bits are the same for every number of rows and threads. A
-part is added up in the order of its elements both times: the sum at the end of a chunk is the carry of the next one,
-so running sums of positive numbers never fall. (G. E. Blelloch: "Prefix sums and their applications", 1990.) Products
-of floats are not cut: a part may overflow where the product of all is 0.
+Where a row is split depends on its length only, so its bits are the same for any number of rows and threads. A part is
+added in the order of its elements both times: the sum at the end of a chunk is the carry of the next one, so running
+sums of positive numbers never decrease. (G. E. Blelloch: "Prefix sums and their applications", 1990.) Products of
+floats are not split: a part may overflow where the whole product is 0.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ from harp.trace.index.polynomial import ZERO, Index, Loop, of
 from harp.trace.scalar.expr import Expr, apply, rewrite, select
 from harp.trace.scalar.ops import Reduce
 
-# Rows or chunks side by side: as many additions as are begun before the first one is done.
+# Rows or chunks that run side by side: as many as additions that are in flight at once.
 ROWS = 8
-# Elements of a chunk; chunks that follow each other go side by side. And of the shortest row that is cut.
+# The elements of a chunk (consecutive chunks run side by side), and the length of the shortest row that is split.
 CHUNK, LONG = (1 << 12) + 16, 1 << 16
-# Operations of a value that may be computed twice.
+# The most operations of a value that may be computed twice.
 _TWICE = 8
 
 
 @attrs.frozen
 class Scan:
-    """A running reduction: the loops of the rows, the loop along a row with its body, the step in that, and how it
-    starts."""
+    """A running reduction: the loops over rows, the loop along a row with its body, the step in that body, and the
+    initial store."""
 
     heads: tuple[For, ...]
     loop: Loop
@@ -71,8 +71,8 @@ class Scan:
 
     @property
     def added(self) -> Expr:
-        """What the step adds, computed from what is there before the loop: the values that the body stores, in place
-        of loads that follow the stores."""
+        """The term of a step, computed from memory before the loop: values that the body stores replace the loads that
+        follow these stores."""
         made: dict[tuple[Buffer, tuple[Index, ...]], Expr] = {}
 
         def leaf(e: Expr) -> Expr:
@@ -90,13 +90,13 @@ class Scan:
 
     @property
     def backward(self) -> bool:
-        """Whether what it stores goes against the order of memory."""
+        """Whether it runs against the order of memory."""
         stores = (part for part in walk(self.body) if isinstance(part, Store) and part.buffer.space in MEMORY)
         return any(stride(Load(store.buffer, store.index), self.loop) == -1 for store in stores)
 
 
 def cut_scan(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | None:
-    """The statement with the rule applied, if it fits; the scratch buffers that it takes go to the list."""
+    """The statement with the rule applied, if it fits; new scratch buffers are appended to the list."""
     scan = _match(s)
     if scan is None:
         return None
@@ -121,7 +121,7 @@ def _match(s: Stmt) -> Scan | None:
 
 
 def match_scan(s: Stmt) -> Scan | None:
-    """The running reduction that a statement is, if what it adds is there before its loop."""
+    """The running reduction that a statement computes, if its terms are in memory before its loop."""
     heads = tuple(h for h in s.heads if isinstance(h, For)) if isinstance(s, Nest) else ()
     if isinstance(s, Nest) and (len(heads) < len(s.heads) or any(h.kind is not LoopKind.PLAIN for h in heads)):
         return None
@@ -145,7 +145,7 @@ def match_scan(s: Stmt) -> Scan | None:
 
 
 def _pays(scan: Scan) -> bool:
-    """Whether it goes along memory, and is worth being done by parts."""
+    """Whether it runs along memory, and is long enough for chunks."""
     value = scan.added
     accesses = loads(value)
     if score(accesses, scan.loop) <= 0 or any(score(accesses, head.loop) > 0 for head in scan.heads):
@@ -156,7 +156,7 @@ def _pays(scan: Scan) -> bool:
 
 
 def _is_there(scan: Scan) -> bool:
-    """Whether what is added is in memory before the loop; an element of it may be stored to at its own position."""
+    """Whether terms are in memory before the loop; an element may be overwritten at its own position."""
     stored = {part.buffer: part.index for part in walk(scan.body) if isinstance(part, Store) and part.reduce is None}
     return all(
         load.buffer.space in MEMORY and stored.get(load.buffer, load.index) == load.index
@@ -169,9 +169,9 @@ def _place(scan: Scan, at: Index) -> tuple[Index, ...]:
 
 
 def _chunks(fresh: FreshLoops, scan: Scan) -> tuple[tuple[For, ...], Index, Index]:
-    """The loops of all chunks, the number by which a chunk is known, and the position of its first element.
+    """The loops over all chunks, the index of a chunk in `parts`, and the position of its first element.
 
-    Groups of chunks go in the order of memory, by which parallel loops are proved to keep apart.
+    Groups of chunks are numbered in the order of memory, so that parallel iterations are proved to be independent.
     """
     count = floordiv(scan.loop.extent, ROWS * CHUNK)
     group, g = fresh.loop(count)
@@ -181,7 +181,7 @@ def _chunks(fresh: FreshLoops, scan: Scan) -> tuple[tuple[For, ...], Index, Inde
 
 
 def _of_chunk(fresh: FreshLoops, scan: Scan, first: Index) -> tuple[Buffer, tuple[For, ...], Renaming]:
-    """An accumulator, the loop along a chunk, and what puts these for those of the row."""
+    """An accumulator, the loop along a chunk, and the renaming of the row's accumulator and loop to these."""
     head, i = fresh.loop(CHUNK, LoopKind.SEQUENTIAL)
     part = Buffer(f"{scan.acc.name}_part", scan.acc.dtype, (), Space.REG)
     return part, head, Renaming(Substitution({scan.loop: first + i}), {scan.acc: (part, ())})
@@ -218,7 +218,7 @@ def _results(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
 
 
 def _behind(carry: Load, part: Buffer, reduce: Reduce, s: Stmt) -> Stmt:
-    """The statement, in which other stores than to the running value of a part see it behind what was carried there."""
+    """The statement, in which all stores but that of a part's running value see it combined with the carry."""
 
     def carried(e: Expr) -> Expr:
         return apply(reduce.value, carry, e) if isinstance(e, Load) and e.buffer is part else e
@@ -238,7 +238,7 @@ def _left(fresh: FreshLoops, scan: Scan, carries: Buffer) -> Stmt:
 
 
 def in_parts(fresh: FreshLoops, s: Stmt) -> Stmt:
-    """The statement with long running float sums as running sums of parts, each behind the sum of the parts before it.
+    """The statement with long running float sums as running sums of parts, each added to the sum before it.
 
     acc = id; for i { acc += v(i); out[i] = f(acc) }
         ->  acc = id; for p { part = id; for i < CHUNK { part += v; out[p*CHUNK + i] = f(acc + part) }; acc += part }
@@ -297,7 +297,7 @@ def interleaved(context: Context, s: Stmt) -> Stmt | None:
 
 
 def is_running(s: Stmt) -> bool:
-    """Whether it is one ordered loop, or such loops inside each other, with the variables that they carry."""
+    """Whether it is one sequential loop, or nested ones, with the variables that they carry."""
     inside = list(walk(s))
     nests = [part for part in inside if isinstance(part, Nest)]
     if isinstance(s, Nest) or not nests or any(len(part.heads) != 1 for part in nests):

@@ -1,13 +1,13 @@
-"""Reductions of a few terms: a known number of them is written out; along rows that turn out to be short the vector
-runs across the rows, for there is too little to do along them.
+"""Reductions of few terms: a constant number of terms is unrolled; if rows turn out to be short at run time, the vector
+runs across the rows, since there is too little to do along them.
 
 Products of very small matrices, one for each element of a batch, have a version for each size, without inner loops:
 
     for b, i < n, j < n { acc = 0; for k < n: acc += x[b, i, k]*y[b, k, j]; out[b, i, j] = acc }
         ->  if n == 2 { for b { for unroll i < 2, j < 2 { ...; for unroll k < 2 } } } else if n == 3 ... else as it was
 
-The sizes are known at run time only, and loops of two iterations cost more than what is in them. A sum is one chain of
-multiply-adds in the order of k in all versions, so they have the same bits.
+The sizes are known only at run time, and loops of two iterations cost more than their bodies. In all versions a sum is
+one chain of multiply-adds in the order of k, so they have the same bits.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from harp.trace.index.polynomial import Atom, Index, Loop, as_index, loops_in, o
 from harp.trace.scalar.expr import Apply, Expr, apply, rewrite
 from harp.trace.scalar.ops import Op
 
-# The most terms that are written out, and scalar operations in all of them.
+# The most terms that are unrolled, and the most scalar operations in all of them.
 _TERMS, _OPERATIONS = 16, 64
 
 
 def few_terms(context: Context, s: Stmt) -> Stmt | None:
-    """Reductions of a few terms, whose number is a constant, are written out: what is left is elementwise work.
+    """Reductions of a small constant number of terms are unrolled: elementwise work remains.
 
         for i { acc = 0; for k < 3: acc += x[k, i]; out[i] = acc }
             ->  for i { acc = ((0 + x[0, i]) + x[1, i]) + x[2, i]; out[i] = acc }
 
-    The terms are added in the order of the loop, so the bits are the same. It is done where the loop round it runs
+    The terms are added in the order of the loop, so the bits are the same. This is done if the enclosing loop runs
     along memory; along short rows the vectors run across them (`outer_vectorised`).
     """
     if not isinstance(s, Nest) or isinstance(s.body, Nest):
@@ -74,7 +74,7 @@ def _are_few(heads: tuple[For, ...], store: Store) -> bool:
 
 
 def _written_out(s: Stmt, totals: dict[Buffer, Expr]) -> Stmt:
-    """The statement with its reductions as one store each; `totals` are the values that they start from."""
+    """The statement with each reduction as one store; `totals` are their initial values."""
     if isinstance(s, Alloc):
         return Alloc(s.buffer, _written_out(s.body, totals))
     if not isinstance(s, Seq):
@@ -94,7 +94,7 @@ def _written_out(s: Stmt, totals: dict[Buffer, Expr]) -> Stmt:
 
 
 def _total(heads: tuple[For, ...], store: Store, total: Expr) -> Expr:
-    """All terms, in the order of the loops, added to what they start from."""
+    """All terms, in the order of the loops, added to the initial value."""
     for at in _positions(heads):
         value = at.value(store.value)
         total = (
@@ -115,12 +115,12 @@ def _with_total(value: Expr, acc: Buffer, total: Expr) -> Expr:
     return rewrite((value,), lambda e: total if isinstance(e, Load) and e.buffer is acc else e)[0]
 
 
-# The longest rows that are short, in elements.
+# The most elements of a short row.
 SHORT = 32
 
 
 def outer_vectorised(context: Context, s: Stmt) -> Stmt | None:
-    """Outer vectorisation, for reductions over short rows: the vector runs across rows, for there is too little to do
+    """Outer vectorisation of reductions over short rows: the vector runs across rows, since there is too little to do
     along them.
 
         for i { acc = 0; for k < m: acc += x[i, k]; out[i] = acc }
@@ -145,7 +145,7 @@ def outer_vectorised(context: Context, s: Stmt) -> Stmt | None:
     return specialise(room, nest(outer, strips(context, s.body, row.loop)), s)
 
 
-# The sizes that have versions, and the most statements and loops that are written out so.
+# The sizes that have versions, and the most statements and loops that are unrolled in them.
 _SIZES, _STATEMENTS, _LOOPS = (1, 2, 3, 4, 8), 8, 4
 # The same for elementwise work.
 _MATRICES, _PRODUCT_OPERATIONS = (2, 3, 4), 8
@@ -172,13 +172,13 @@ def small_products(context: Context, s: Stmt) -> Stmt | None:
 
 
 def _depth(s: Stmt) -> int:
-    """How many loops stand in each other."""
+    """The number of nested loops."""
     own = len(s.heads) if isinstance(s, Nest) else 0
     return own + max(map(_depth, parts(s)), default=0)
 
 
 def _versions(heads: Sequence[For], s: Nest, extents: Sequence[Index], sizes: Sequence[int]) -> Stmt | None:
-    """The nest with versions for these sizes; None if it can have none of them."""
+    """The nest with versions for these sizes; None if none of them is possible."""
     extents = list(dict.fromkeys(extents))
     result: Stmt = s
     for size in reversed(sizes):
@@ -190,7 +190,7 @@ def _versions(heads: Sequence[For], s: Nest, extents: Sequence[Index], sizes: Se
 
 
 def small_matrices(context: Context, s: Stmt) -> Stmt | None:
-    """Elementwise work on a batch of very small matrices, whose loops cannot be one: the same versions.
+    """Elementwise work on a batch of very small matrices, whose loops cannot be merged: the same versions.
 
     for b, i < n, j < n: out[b, i, j] = x[b, i, j]*w[b, j]  ->  if n == 2 { for b, unroll i < 2, j < 2: ... } ...
     """
@@ -215,14 +215,14 @@ def _is_of_batch(store: Store, batch: Loop) -> bool:
 
 
 def _equal(extents: Sequence[Index], size: int) -> tuple[Index, ...] | None:
-    """What is >= 0 if all of the extents are of this size; None if one of them has another."""
+    """Indices that are >= 0 if all extents have this size; None if one of them certainly has another."""
     if any(e.constant not in (None, size) for e in extents):
         return None
     return tuple(p for e in extents if e.constant is None for p in (e - size, size - e))
 
 
 def _version(heads: Sequence[For], body: Stmt, size: int) -> Stmt:
-    """The loops of one element of the batch, written out; from a vector's length on with a vector along the columns."""
+    """The loops of one element of the batch, unrolled; from a vector's length on with a vector along the columns."""
     if size < _VECTOR:
         return _unrolled(nest(heads, body), size)
     *outer, last = (_fixed(head, size) for head in heads)
@@ -236,7 +236,7 @@ def _fixed(head: For, size: int) -> For:
 
 
 def _unrolled(s: Stmt, size: int) -> Stmt:
-    """The statement with loops of this size, written out."""
+    """The statement with loops of this size, unrolled."""
     if not isinstance(s, Nest):
         return rebuilt(s, lambda part: _unrolled(part, size))
     heads = [_fixed(head, size) for head in s.heads if isinstance(head, For)]

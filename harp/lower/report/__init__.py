@@ -1,4 +1,4 @@
-"""Kernels come in; what they cost goes out: operations, traffic and memory as polynomials in the sizes.
+"""Kernels come in; their costs go out: operations, traffic and memory as polynomials in the sizes.
 
 Nothing here changes a program.
 Read `report.py` first.

@@ -1,11 +1,11 @@
-"""Counts: polynomials in the sizes of a program with rational coefficients, as sums over loops have them.
+"""Counts: polynomials in the sizes of a program with rational coefficients, as they result from sums over loops.
 
-    (n*n + n)/2     how many pairs i >= k there are below n
+    (n*n + n)/2     the number of pairs i >= k below n
     n*log2(n)       the comparisons of a sort
 
-A `Count` is an index expression over a common denominator, so that equal counts are equal objects. It stands for an
-integer wherever it is exact; as an upper bound it is rounded up. The number is right for sizes of 0, too; the text is
-that for sizes of 1 or more, which is often much simpler.
+A `Count` is an index expression over a common denominator, so that equal counts are equal objects. Its value is an
+integer if it is exact; an upper bound is rounded up. Values are right for sizes of 0, too; the text holds for sizes of
+1 or more, where it is often much simpler.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ABOVE_ONE = -2  # a scope of sizes that no trace has
 
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Log2(Atom):
-    """How often a number of elements can be halved: the logarithm to base 2, rounded up."""
+    """The logarithm to base 2, rounded up: how often a number of elements can be halved."""
 
     arg: Index
     key: Key = attrs.field(init=False, repr=False)
@@ -76,7 +76,7 @@ class Count:
 
     @property
     def degree(self) -> int:
-        """The highest number of sizes that are multiplied with each other. Logarithms do not count."""
+        """The largest number of sizes in a product; logarithms do not count."""
         return _degree(_where_positive(self.numerator))
 
     @property
@@ -90,15 +90,15 @@ class Count:
 
     def text(self, width: int | None = None) -> str:
         """The polynomial for sizes of 1 or more, without the lowest terms where it is longer than `width`."""
-        found = ""
+        shown = ""
         for monomial, c in self._ordered():
             term = _term_text(monomial, Fraction(abs(c), self.denominator))
             sign = "-" if c < 0 else "+"
-            longer = f"{found} {sign} {term}" if found else term if c > 0 else f"-{term}"
-            if found and width is not None and len(longer) > width:
-                return f"{found} + ..."
-            found = longer
-        return found or "0"
+            longer = f"{shown} {sign} {term}" if shown else term if c > 0 else f"-{term}"
+            if shown and width is not None and len(longer) > width:
+                return f"{shown} + ..."
+            shown = longer
+        return shown or "0"
 
     def __repr__(self) -> str:
         return self.text()
@@ -129,7 +129,7 @@ def total(counts: Iterable[Count]) -> Count:
 
 
 def log2(p: Index) -> Count:
-    """How often `p` elements can be halved."""
+    """The logarithm of `p` to base 2, rounded up."""
     if p.constant is not None:
         return ratio(_halvings(p.constant))
     return ratio(of(Log2(p)))
@@ -151,7 +151,7 @@ def _valued(sizes: Mapping[Symbol, int]) -> Callable[[Atom], int]:
 
 @lru_cache(maxsize=1 << 12)
 def _where_positive(p: Index) -> Index:
-    """What is the same for sizes of 1 or more, if it is simpler: max(n - 1, 0) is n - 1 there."""
+    """A simpler expression that is equal for sizes of 1 or more: n - 1 for max(n - 1, 0)."""
     if not any(isinstance(a, (Relu, FloorDiv)) for a in value_atoms(p)):
         return p
     above = {size: Symbol(_ABOVE_ONE, size.number, size.name) for size in symbols_in(p)}  # size - 1

@@ -1,13 +1,13 @@
-"""How often the body of nested loops is executed, as a count in the sizes: exact wherever that is a polynomial.
+"""How often the body of nested loops is executed, as a count in the sizes: exact if it is a polynomial.
 
     for i < n, k < m                         n*m
-    for i < n, k < n where i >= k            (n*n + n)/2     a condition is an end of the range of its innermost loop;
-                                                             powers of a loop are summed by Faulhaber's formula
+    for i < n, k < n where i >= k            (n*n + n)/2     a condition bounds its innermost loop; powers of a loop
+                                                             are summed by Faulhaber's formula
     for i < n, k < min(i, 5)                 ...             the range of i is split where the minimum changes
     for c < ceil(n/8), k < min(8, n - 8*c)   n               the same: at the last c
 
-What cannot be summed is bounded from above: a condition that is no range of a loop (one on data, or on a remainder)
-counts as if it always held, a floor-division as the quotient, and max(p, 0) as the positive terms of p.
+Other sums are bounded from above: a condition that does not bound a loop (on data, or on a remainder) counts as true, a
+floor-division as the quotient, and max(p, 0) as the positive terms of p.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from harp.trace.index.polynomial import (
     value_atoms,
 )
 
-# How often the range of a loop may be split, each time in two.
+# How often the range of a loop may be split in two.
 _SPLITS = 2
 
 _AS_LONG_AS_IT_IS: Mapping[Loop, Index] = {}
@@ -67,10 +67,10 @@ def executions(
     depth: int | None = None,
     steps: Mapping[Loop, Index] = _AS_LONG_AS_IT_IS,
 ) -> Executions:
-    """How often what stands in loops, from the outside in, is executed if all conditions must be >= 0 there.
+    """How often the body of loops, given from the outside in, is executed, if all conditions must be >= 0.
 
-    What is computed in `depth` of the loops is executed before the others, in those iterations in which anything inside
-    is. A loop that is in `steps` has as many of them, not those of its extent.
+    With `depth`, the count of a value that is computed in that many loops, before the others: once for each iteration
+    in which anything inside is executed. `steps` are the numbers of steps of loops whose extent does not say them.
     """
     ranges = tuple(Range(ZERO, steps.get(loop, loop.extent)) for loop in loops)
     return _executions(tuple(loops), ranges, tuple(dict.fromkeys(conditions)), len(loops) if depth is None else depth)
@@ -80,7 +80,7 @@ def executions(
 def _executions(
     loops: tuple[Loop, ...], ranges: tuple[Range, ...], conditions: tuple[Index, ...], depth: int
 ) -> Executions:
-    """The best of the bounds: a condition that makes a sum intractable may say less than nothing."""
+    """The best of several bounds: a condition that makes a sum intractable can make a bound worse."""
     whole = _all_of(loops, ranges, conditions, depth)
     if whole.exact:
         return whole
@@ -94,7 +94,7 @@ def _keys(conditions: tuple[Index, ...]) -> list[Key]:
 
 
 def _typical(number: Count) -> tuple[int, int, int]:
-    """What orders bounds: the degree, then the value where all sizes are a thousand, then how short they are."""
+    """The order of bounds: by degree, then by the value for sizes of a thousand, then by length."""
     sizes = dict.fromkeys(symbols_in(number.numerator), 1000)
     return number.degree, number.at(sizes), len(number.numerator.terms)
 
@@ -110,7 +110,7 @@ def _all_of(loops: tuple[Loop, ...], given: tuple[Range, ...], conditions: tuple
         over = ranges[loop] if start is ZERO else Range(start, maximum(stop, start))
         number, summed = _sum(number, loop, over, _SPLITS)
         exact &= summed
-        if at >= depth:  # whether there is any
+        if at >= depth:  # whether there is any iteration
             number = ratio(minimum(number.numerator, number.denominator), number.denominator)
     return Executions(number, exact)
 
@@ -119,11 +119,11 @@ def _all_of(loops: tuple[Loop, ...], given: tuple[Range, ...], conditions: tuple
 
 
 def _narrow(ranges: dict[Loop, Range], condition: Index) -> bool:
-    """Leave only those positions in the range of the innermost loop of a condition where it holds; whether one can."""
-    own = loops_in(condition)
-    if not own or not own <= ranges.keys() or indirect_in(condition):
+    """Restrict the range of a condition's innermost loop to where the condition holds; whether that is possible."""
+    loops = loops_in(condition)
+    if not loops or not loops <= ranges.keys() or indirect_in(condition):
         return False
-    loop = next(loop for loop in reversed(ranges) if loop in own)
+    loop = next(loop for loop in reversed(ranges) if loop in loops)
     parts = split_linear(condition, loop)
     if parts is None:
         cleared = _without_division(condition, loop)
@@ -162,10 +162,10 @@ def _sum(f: Count, loop: Loop, over: Range, splits: int) -> Executions:
     """The sum of f over the range."""
     if not _is_bent(f, loop):
         return Executions(_sum_of_powers(f, loop, over), True)
-    found = _first_maximum(f.numerator, loop) if splits else None
-    if found is None:
+    maximum = _first_maximum(f.numerator, loop) if splits else None
+    if maximum is None:
         return Executions(_sum(_bound(f, loop), loop, over, 0).number, False)
-    atom, slope, rest = found
+    atom, slope, rest = maximum
     at_zero, positive = (_with(f, atom, value) for value in (ZERO, atom.arg))
     below, above = (at_zero, positive) if slope > 0 else (positive, at_zero)
     tiles = _is_last_tile(loop, over, slope, rest) and not (_is_bent(below, loop) or _is_bent(above, loop))
@@ -176,7 +176,7 @@ def _sum(f: Count, loop: Loop, over: Range, splits: int) -> Executions:
 
 
 def _is_bent(f: Count, loop: Loop) -> bool:
-    """Whether f is no polynomial in the loop."""
+    """Whether f is not a polynomial in the loop."""
     return any(_is_compound(atom, loop) for m, _ in f.numerator.terms for atom in m)
 
 
@@ -185,7 +185,7 @@ def _is_compound(atom: Atom, loop: Loop) -> bool:
 
 
 def _first_maximum(p: Index, loop: Loop) -> tuple[Relu, int, Index] | None:
-    """A max(slope*loop + rest, 0) in `p`, as (atom, slope, rest)."""
+    """A term max(slope*loop + rest, 0) in `p`, as (atom, slope, rest)."""
     for atom in value_atoms(p):
         parts = split_linear(atom.arg, loop) if isinstance(atom, Relu) else None
         if isinstance(atom, Relu) and parts is not None and parts[0].constant:
@@ -194,13 +194,13 @@ def _first_maximum(p: Index, loop: Loop) -> tuple[Relu, int, Index] | None:
 
 
 def _sign_change(over: Range, slope: int, rest: Index) -> Index:
-    """The first position of the range where slope*position + rest has another sign than before."""
-    found = ceildiv(-rest, slope) if slope > 0 else floordiv(rest, -slope) + 1
-    return minimum(maximum(found, over.start), over.stop)
+    """The first position of the range where the sign of slope*position + rest has changed."""
+    position = ceildiv(-rest, slope) if slope > 0 else floordiv(rest, -slope) + 1
+    return minimum(maximum(position, over.start), over.stop)
 
 
 def _is_last_tile(loop: Loop, over: Range, slope: int, rest: Index) -> bool:
-    """Whether it is the minimum of min(T, n - T*c) for c < ceil(n/T), which changes at the last c.
+    """Whether a minimum is that of min(T, n - T*c) for c < ceil(n/T), which changes at the last c.
 
     Without tiles, at n = 0, both branches are the same at -1: their sums cancel.
     """
@@ -247,7 +247,7 @@ def _bernoulli(k: int) -> Fraction:
 
 
 def _bound(f: Count, loop: Loop) -> Count:
-    """A polynomial in the loop that is nowhere below f."""
+    """A polynomial in the loop that is nowhere less than f."""
     while _is_bent(f, loop):
         f = total(_bound_term(m, c, loop) for m, c in f.numerator.terms) * ratio(1, f.denominator)
     return f
@@ -275,14 +275,14 @@ def _may_be_negative(atom: Atom) -> bool:
 
 
 def _most(atom: Atom) -> Count:
-    """What is nowhere below an atom that is not negative."""
+    """An upper bound of an atom that is not negative."""
     if isinstance(atom, FloorDiv):
         return ratio(atom.num, atom.den.constant or 1)
     return _terms_added(atom.arg) if isinstance(atom, Relu) else ratio(of(atom))
 
 
 def _least(atom: Atom) -> Count:
-    """What is nowhere above an atom that is not negative."""
+    """A lower bound of an atom that is not negative."""
     den = atom.den.constant if isinstance(atom, FloorDiv) else None
     return ratio(atom.num - den + 1, den) if isinstance(atom, FloorDiv) and den else NOTHING
 
@@ -292,7 +292,7 @@ def _zero(atom: Atom) -> Count:
 
 
 def _most_absolute(atom: Atom) -> Count:
-    """What is nowhere below the absolute value of an atom."""
+    """An upper bound of the absolute value of an atom."""
     if not _may_be_negative(atom):
         return _most(atom)
     assert isinstance(atom, FloorDiv)
@@ -300,7 +300,7 @@ def _most_absolute(atom: Atom) -> Count:
 
 
 def _terms_added(p: Index) -> Count:
-    """What is nowhere below max(p, 0): the terms of p that are added."""
+    """An upper bound of max(p, 0): its positive terms."""
     terms = []
     for monomial, c in p.terms:
         negative = [atom for atom in monomial if _may_be_negative(atom)]

@@ -1,17 +1,17 @@
-"""What kernels do: operations, elements read and written, as polynomials in the sizes of the program.
+"""The work of kernels: operations, and elements read and written, as polynomials in the sizes of the program.
 
-Loop nests are counted as they are before kernels are outlined (`Lowered.algorithm`). So what is counted is what the
-program computes, and neither chunks, tiles and panels nor the machine's vectors change it. What is read again
-from a register, or from a row that a kernel keeps for itself, is not read from memory.
+Loop nests are counted before kernels are outlined (`Lowered.algorithm`). So the count is of what the program computes,
+and does not depend on chunks, tiles and panels, nor on the machine's vectors. A value that is read again from a
+register, or from a private row of a kernel, is not read from memory.
 
-    operations   each scalar operation on elements is one, and a fused multiply-add two. Casts, the parts of
-                 complex numbers, and comparisons of positions count 0. Complex arithmetic is the real one that it
-                 becomes
-    special      those of the operations that take many instructions: exp, sin, pow and the like
+    operations   each scalar operation on elements counts 1, a fused multiply-add 2. Casts, the parts of
+                 complex numbers, and comparisons of positions count 0. Complex arithmetic counts as the real
+                 arithmetic that computes it
+    special      those operations that take many instructions: exp, sin, pow and the like
     comparisons  of sorts and searches: log2(n) for each element, in rows of n elements
-    reads        loads of elements of the program's arrays, as often as they are executed. A function of rows reads its
-                 rows once
-    arrays       bytes of the arrays that a kernel touches, each once: memory moves at least these
+    reads        loads of elements of the program's arrays, as often as they are executed. A function of rows reads
+                 its rows once
+    arrays       bytes of the arrays that a kernel touches, each once: a lower bound of the memory traffic
 """
 
 from __future__ import annotations
@@ -58,20 +58,20 @@ from harp.trace.source_locations import Site
 
 Q = TypeVar("Q", Count, int)
 
-# Scalar operations by how many they count as; all others are one.
+# Operations that do not count as one.
 OPERATIONS: Mapping[Op, int] = {
     **dict.fromkeys((Op.CAST, Op.STOP, Op.OPAQUE, Op.COMPLEX, Op.REAL, Op.IMAG), 0),
     Op.FMA: 2,
 }
-# Of a complex accumulator: two sums, or four products and two sums.
+# Operations of a reduction of complex numbers: two sums, or four products and two sums.
 _OF_COMPLEX: Mapping[Reduce, int] = {Reduce.SUM: 2, Reduce.PROD: 6}
-# The rough cost of an operation (`harp.trace.scalar.ops.INFO`) from which on it is special; a division is less.
+# An operation is special from this cost on (`harp.trace.scalar.ops.INFO`); a division costs less.
 _SPECIAL = 12
 
 
 @attrs.frozen
 class Work(Generic[Q]):
-    """What is done: each is a `Count` in the sizes, or a number."""
+    """Amounts of work: each is a `Count` in the sizes, or a number."""
 
     operations: Q
     special: Q
@@ -84,15 +84,15 @@ class Work(Generic[Q]):
 
     @property
     def steps(self) -> Q:
-        """All of it in one: operations, of which a special one counts twelve times, comparisons, reads and writes."""
+        """All work as one number: operations (special ones count twelve times), comparisons, reads and writes."""
         return sum([self.special] * (_SPECIAL - 1), self.operations) + self.comparisons + self.reads + self.writes
 
 
 @attrs.frozen
 class KernelCost(Work[Q]):
-    """The work of one kernel, and the line of the user that it is for. `exact` is False for upper bounds.
+    """The work of one kernel, and the user's line that it comes from. `exact` is False for upper bounds.
 
-    `loops` are those whose number of steps is data: the symbol of that number, and their line.
+    `loops` are those whose number of steps is data: a symbol for that number, and their line.
     """
 
     name: str
@@ -105,7 +105,7 @@ QUANTITIES = tuple(field.name for field in attrs.fields(Work))
 
 
 def kernel_costs(built: Built, naming: Substitution, steps: Callable[[], Symbol]) -> tuple[KernelCost[Count], ...]:
-    """The work of each kernel, with its sizes named so. `steps` gives the names of the numbers of steps."""
+    """The work of each kernel, with its sizes renamed. `steps` makes symbols for numbers of steps."""
     return tuple(_kernel_cost(kernel, built, naming, steps) for kernel in built.kernels)
 
 
@@ -136,23 +136,23 @@ def _kernel_cost(kernel: Kernel, built: Built, naming: Substitution, steps: Call
 
 
 def _site(built: Built, stored: Iterable[Buffer]) -> Site | None:
-    """The line that the last one of these buffers is stored to for, of those that have one."""
+    """The line of the last of these buffers that has one."""
     sites = (built.origins.of_store(buffer) for buffer in reversed([*stored]))
     return next((site for site in sites if site is not None), None)
 
 
 def _is_hidden_work(body: Stmt, read_everywhere: Mapping[Buffer, bool]) -> bool:
-    """Whether a mask hides a variable at some positions, which may not be computed there. Products of matrices are."""
+    """Whether a mask hides a variable at some positions, where it may not be computed; matrix products are."""
     hidden = {buffer for buffer, everywhere in read_everywhere.items() if not everywhere}
     nests = [part for part in walk_statements(body) if isinstance(part, Nest)] if hidden else []
     return not hidden <= {buffer for s in nests if is_contraction(s) for buffer in _stored_in(s)}
 
 
 class _Place(NamedTuple):
-    """A statement in loops, executed where all conditions are >= 0; or less often, if that is not exact.
+    """A statement in loops, executed if all conditions are >= 0; at most that often if not `exact`.
 
-    The innermost loop that data ends has no loops round it: its steps are counted in all of their iterations. These are
-    `outside`.
+    Inside of a loop whose number of steps is data, loops round that loop are in `outside`: its steps are counted over
+    all of their iterations.
     """
 
     statement: Stmt
@@ -163,19 +163,19 @@ class _Place(NamedTuple):
 
 
 def _statements(place: _Place, counted: Callable[[Repeat], None]) -> Iterator[_Place]:
-    """The stores, functions of rows, branches and tests of a nest. Loops that data ends are `counted`."""
+    """The stores, functions of rows, branches and tests of a nest. Loops that end by a test are `counted`."""
     s = place.statement
     if isinstance(s, Nest):
         stored = _stored_in(s.body).keys()
-        own = tuple(Round(head.loop, stored) for head in s.heads if isinstance(head, For))
-        yield from _statements(place._replace(statement=s.body, loops=place.loops + own), counted)
+        rounds = tuple(Round(head.loop, stored) for head in s.heads if isinstance(head, For))
+        yield from _statements(place._replace(statement=s.body, loops=place.loops + rounds), counted)
     elif isinstance(s, Repeat):
-        own = (Round(s.loop, _stored_in(s).keys(), whole=True),)
+        rounds = (Round(s.loop, _stored_in(s).keys(), whole=True),)
         if is_endless(s):
             counted(s)
-            inside = _Place(s.body, own, outside=place.outside + place.loops)
+            inside = _Place(s.body, rounds, outside=place.outside + place.loops)
         else:
-            inside = place._replace(statement=s.body, loops=place.loops + own, exact=place.exact and s.test is None)
+            inside = place._replace(statement=s.body, loops=place.loops + rounds, exact=place.exact and s.test is None)
         if s.test is not None:
             yield from (place, inside._replace(statement=s))
         yield from _statements(inside, counted)
@@ -195,29 +195,29 @@ def _statements(place: _Place, counted: Callable[[Repeat], None]) -> Iterator[_P
 
 
 def _stored_in(s: Stmt) -> dict[Buffer, None]:
-    """The buffers that a statement stores to, its own variables too, in order."""
-    found: dict[Buffer, None] = {}
+    """The buffers that a statement stores to, variables included, in order."""
+    stored: dict[Buffer, None] = {}
     for part in walk_statements(s):
         if isinstance(part, Store):
-            found[part.buffer] = None
+            stored[part.buffer] = None
         else:
-            found |= dict.fromkeys(used_whole(part).writes) if isinstance(part, (Row, ForeignCall, Repeat)) else {}
-    return found
+            stored |= dict.fromkeys(used_whole(part).writes) if isinstance(part, (Row, ForeignCall, Repeat)) else {}
+    return stored
 
 
 class _Tally:
-    """Sums of quantities, in the names of the user."""
+    """Sums of quantities, in the user's names for sizes."""
 
     def __init__(self, naming: Substitution, names: Callable[[], Symbol]) -> None:
         self.sums = dict.fromkeys(QUANTITIES, NOTHING)
         self.exact = True
         self.steps: dict[Repeat, Symbol] = {}
-        self.read_everywhere: dict[Buffer, bool] = {}  # of variables
+        self.read_everywhere: dict[Buffer, bool] = {}  # for variables
         self._steps: dict[Loop, Index] = {}
         self._naming, self._names = naming, names
 
     def steps_of(self, repeat: Repeat) -> None:
-        """The loop runs as often as a new symbol says."""
+        """Introduce a symbol for the number of steps of a loop."""
         self.steps[repeat] = self._names()
         self._steps[repeat.loop] = of(self.steps[repeat])
 
@@ -237,12 +237,12 @@ class _Tally:
         return ratio(self._naming(p))
 
     def executed(self, place: _Place, where: Where = EVERYWHERE, depth: int | None = None) -> Count:
-        """How often a place is reached at these positions; or what is computed in `depth` of its loops, outside too."""
+        """How often a place is executed at these positions; or a value that is computed in `depth` of its loops."""
         loops = tuple(r.loop for r in place.loops)
         depth = len(loops) if depth is None else depth - len(place.outside)
         together = where.conditions
         terms = where.terms if together is None else ((together, 1),)
-        if _mentions(place, terms):  # then this is a bound
+        if _depends_on_outside(place, terms):  # the result is then a bound
             outside = tuple(r.loop for r in place.outside)
             loops, depth, place = outside + loops, depth + len(outside), place._replace(exact=False)
 
@@ -250,12 +250,12 @@ class _Tally:
             of_term = sorted(conditions, key=lambda p: p.key)
             return executions(loops, (*place.conditions, *of_term), depth, self._steps)
 
-        found = [(times(term), n) for term, n in terms]
-        number = total(own.number * ratio(n) for own, n in found)
-        is_bound = all(own.exact or n > 0 for own, n in found)
-        exact = place.exact and where.is_known and all(own.exact for own, _ in found)
+        counted = [(times(term), n) for term, n in terms]
+        number = total(times_term.number * ratio(n) for times_term, n in counted)
+        is_bound = all(times_term.exact or n > 0 for times_term, n in counted)
+        exact = place.exact and where.is_known and all(times_term.exact for times_term, _ in counted)
         if any(term for term, _ in terms) and (not is_bound or number.degree > times(()).number.degree):
-            # The terms do not cancel: a bound says more.
+            # The terms do not cancel: another bound is better.
             number, exact = times(()).number, False
         self.exact &= exact
         return ratio(self._naming(number.numerator), number.denominator)
@@ -264,8 +264,8 @@ class _Tally:
         return log2(self._naming(p))
 
 
-def _mentions(place: _Place, terms: Iterable[tuple[Term, int]]) -> bool:
-    """Whether how often a place is reached in a loop that data ends depends on the loops outside of that."""
+def _depends_on_outside(place: _Place, terms: Iterable[tuple[Term, int]]) -> bool:
+    """Whether the number of executions per step depends on loops round the loop whose number of steps is data."""
     outside = {r.loop for r in place.outside}
     indices = (*(r.loop.extent for r in place.loops), *place.conditions, *(p for term, _ in terms for p in term))
     return any(not outside.isdisjoint(loops_in(p)) for p in indices)
@@ -273,29 +273,29 @@ def _mentions(place: _Place, terms: Iterable[tuple[Term, int]]) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _weights(store: Store) -> Mapping[Expr, tuple[int, int]]:
-    """How many operations each part of a value is, and how many of them are special. To choose by position is none:
-    loops are split where the choice changes. A negative that is only added is none: the sum is a difference."""
+    """The number of operations of each part of a value, and how many are special. A select by position is free, since
+    loops are split where it changes. A negation that is only added is free: the sum becomes a difference."""
     from_elements: set[Expr] = set()
-    found: dict[Expr, tuple[int, int]] = {}
-    negated: dict[Expr, bool] = {store.value: store.reduce is Reduce.SUM}  # whether all that uses it subtracts it
+    weights: dict[Expr, tuple[int, int]] = {}
+    negated: dict[Expr, bool] = {store.value: store.reduce is Reduce.SUM}  # whether all uses of a part subtract it
     for e in walk((store.value,)):
         if isinstance(e, Load) or not from_elements.isdisjoint(e.args):
             from_elements.add(e)
         chooses = isinstance(e, Apply) and e.op is Op.SELECT and e.operands[0] not in from_elements
         if isinstance(e, Apply) and not chooses and (e in from_elements or e.dtype is not bool_):
-            found[e] = OPERATIONS.get(e.op, 1), INFO[e.op].weight >= _SPECIAL
+            weights[e] = OPERATIONS.get(e.op, 1), INFO[e.op].weight >= _SPECIAL
         subtracted = _subtracted(e)
         for k, a in enumerate(e.args):
             negated[a] = negated.get(a, True) and k in subtracted
-    return {e: own for e, own in found.items() if not (_is_negative(e) and negated[e])}
+    return {e: weight for e, weight in weights.items() if not (_is_negative(e) and negated[e])}
 
 
 def _subtracted(e: Expr) -> tuple[int, ...]:
-    """The numbers of the operands that a sum subtracts, or whose products, in place of adding negatives."""
+    """The numbers of the operands, negations, that a sum subtracts; of a product in a sum, one of its factors."""
     if not isinstance(e, Apply) or e.op not in (Op.ADD, Op.FMA):
         return ()
     choices: tuple[tuple[int, ...], ...] = ((1, 0),) if e.op is Op.ADD else ((0, 1), (2,))
-    return tuple(k for own in choices for k in [k for k in own if _is_negative(e.operands[k])][:1])
+    return tuple(k for choice in choices for k in [k for k in choice if _is_negative(e.operands[k])][:1])
 
 
 def _is_negative(e: Expr) -> bool:
@@ -320,8 +320,8 @@ def _count_store(tally: _Tally, place: _Place, store: Store) -> None:
                 added = _OF_COMPLEX[store.reduce] if store.buffer.dtype.is_complex else 1
                 tally.add(operations=number * ratio(added))
         else:
-            own, before = weights.get(part.of, (0, 0)), together.get((part.where, part.depth), (0, 0))
-            together[part.where, part.depth] = before[0] + own[0], before[1] + own[1]
+            weight, before = weights.get(part.of, (0, 0)), together.get((part.where, part.depth), (0, 0))
+            together[part.where, part.depth] = before[0] + weight[0], before[1] + weight[1]
     for (where, depth), (operations, special) in together.items():
         if operations:
             number = tally.executed(place, where, depth)
@@ -339,7 +339,7 @@ def _count_row(tally: _Tally, row: Row) -> None:
 
 
 def _count_callback(tally: _Tally, place: _Place, callback: ForeignCall) -> None:
-    """What is handed over, and the operations that are declared; nobody knows what the code of a user does."""
+    """The data that is passed, and the declared operations; those of the user's code are unknown."""
     times = tally.executed(place)
     routine, rank = callback.routine, len(callback.calls)
     if isinstance(routine, MatrixFunction):

@@ -1,14 +1,13 @@
-"""The parts of a value: at which positions each of them is computed, and round which loops.
+"""The parts of a value: at which positions each is computed, and in which loops.
 
     for i < n: for j < n: v += select(lt([j], [i + 1]), mul(a[i], b[j]), 0)
 
-    mul, b[j]    where i - j >= 0: a choice by position is decided where loops are split, and costs nothing
-    a[i]         once for each i, for it stays the same along j
-    v += ...     where i - j >= 0: to add the sum of nothing changes nothing
+    mul, b[j]    where i - j >= 0: loops are split at selects by position, which cost nothing
+    a[i]         once for each i, since it is invariant along j
+    v += ...     where i - j >= 0: adding the sum of nothing changes nothing
 
-Where something is computed is a polynomial over conditions, each of which is 1 where it holds and 0 elsewhere: `a*b` is
-where both hold, `1 - a` where one does not, and `a + b - a*b` where one of two holds. It is summed over loops term by
-term.
+A set of positions is a polynomial over conditions, each of which is 1 where it holds and 0 elsewhere: `a*b` is where
+both hold, `1 - a` where one does not, and `a + b - a*b` where at least one holds. It is summed over loops term by term.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, const, walk
 from harp.trace.scalar.ops import Op
 
-# Terms of a polynomial over conditions; one of more terms is not known.
+# The most terms of a polynomial over conditions; larger ones are unknown.
 _MOST_TERMS = 32
-# Steps of a proof that one condition follows from another one.
+# The budget of a proof that one condition implies another.
 _FEW_STEPS = 100
 
 Term = frozenset[Index]  # conditions that all hold
 
 
 class Where(NamedTuple):
-    """A set of positions: a sum of terms with their coefficients; or one that is not known, inside of `terms`."""
+    """A set of positions: a sum of terms with coefficients; or an unknown subset of that sum."""
 
     terms: tuple[tuple[Term, int], ...]
     is_known: bool = True
@@ -54,7 +53,7 @@ class Where(NamedTuple):
         return self._plus(other)._plus(both, -1)
 
     def without(self, other: Where) -> Where:
-        """The positions that are not among the others."""
+        """The positions that are not in `other`."""
         return self._plus(self & other, -1)
 
     def _plus(self, other: Where, factor: int = 1) -> Where:
@@ -64,7 +63,7 @@ class Where(NamedTuple):
 
     @property
     def conditions(self) -> Term | None:
-        """Conditions that hold at these positions and at no others, if there are such: of a - a*b, a and not b."""
+        """Conditions that hold exactly at these positions, if there are any: for a - a*b, a and not b."""
         (whole, sign), *rest = sorted(self.terms, key=lambda term: len(term[0])) or [(frozenset(), 0)]
         if not rest and sign == 1:
             return whole
@@ -79,30 +78,30 @@ UNKNOWN = Where(EVERYWHERE.terms, False)
 
 
 def _sum(terms: Iterable[tuple[Term | None, int]]) -> Where:
-    found: dict[Term, int] = {}
+    coefficients: dict[Term, int] = {}
     for term, n in terms:
         if term is not None:
-            found[term] = found.get(term, 0) + n
-        if len(found) > _MOST_TERMS:
+            coefficients[term] = coefficients.get(term, 0) + n
+        if len(coefficients) > _MOST_TERMS:
             return UNKNOWN
-    return Where(tuple((term, n) for term, n in found.items() if n))
+    return Where(tuple((term, n) for term, n in coefficients.items() if n))
 
 
 @lru_cache(maxsize=1 << 14)
 def _joined(term: Term) -> Term | None:
-    """Conditions without those that follow from others; None if they exclude each other."""
-    left = sorted(term, key=lambda p: p.key)
-    for p in tuple(left):
-        others = [q for q in left if q is not p]
+    """The conditions without those that others imply; None if they exclude each other."""
+    remaining = sorted(term, key=lambda p: p.key)
+    for p in tuple(remaining):
+        others = [q for q in remaining if q is not p]
         if any(nonnegative(-p - q - 1, _FEW_STEPS) for q in (ZERO, *others)):
             return None
         if any(nonnegative(p - q, _FEW_STEPS) for q in (ZERO, *others)):
-            left = others
-    return frozenset(left)
+            remaining = others
+    return frozenset(remaining)
 
 
 def all_of(conditions: Sequence[Index]) -> Where:
-    """Where all conditions hold."""
+    """The positions at which all conditions hold."""
     term = _joined(frozenset(conditions))
     return NOWHERE if term is None else Where(((term, 1),))
 
@@ -116,8 +115,8 @@ class Part(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A loop round a statement, and the buffers that are stored to inside it. No part of a value is computed outside of
-    a loop that is `whole`: one that runs nests again and again."""
+    """A loop round a statement, and the buffers that are stored to inside of it. No part of a value is hoisted out of a
+    loop that is `whole`, which repeats whole nests."""
 
     loop: Loop
     stored: Set[Buffer]
@@ -125,8 +124,8 @@ class Round(NamedTuple):
 
 
 def parts_of(store: Store, loops: Sequence[Round]) -> list[Part]:
-    """What a store computes and loads. What stays the same along a loop is computed before it, whichever positions of
-    the loop need it."""
+    """The operations and loads of a store. A part that is invariant along a loop is computed before it, whichever
+    positions of the loop need it."""
     depths: dict[Expr, int] = {}
     truths: dict[Expr, Where | None] = {}
     for e in walk((store.value,)):
@@ -138,20 +137,20 @@ def parts_of(store: Store, loops: Sequence[Round]) -> list[Part]:
     for depth in sorted(set(depths.values())):
         known = {e: where if depths[e] <= depth else None for e, where in truths.items()}
         whole = changed if deepest <= depth else EVERYWHERE
-        needed |= {e: where for e, where in _needed(store.value, whole, known).items() if depths[e] == depth}
-    found = [Part(e, where, depths[e]) for e, where in needed.items() if isinstance(e, Apply)]
+        needed |= {e: where for e, where in _needed_where(store.value, whole, known).items() if depths[e] == depth}
+    parts = [Part(e, where, depths[e]) for e, where in needed.items() if isinstance(e, Apply)]
     loads: dict[Load, Where] = {}
     for e, where in needed.items():
         for load in value_loads(e) if isinstance(e, (Load, Position)) else ():
             loads[load] = loads.get(load, NOWHERE) | (where & all_of(load.conditions))
     for load in indirect_loads(store.index):
         loads[load] = loads.get(load, NOWHERE) | changed
-    found += [Part(load, where, _depth(load, loops)) for load, where in loads.items()]
-    return [part for part in (Part(store, changed, len(loops)), *found) if part.where != NOWHERE]
+    parts += [Part(load, where, _depth(load, loops)) for load, where in loads.items()]
+    return [part for part in (Part(store, changed, len(loops)), *parts) if part.where != NOWHERE]
 
 
 def _depth(e: Expr, loops: Sequence[Round]) -> int:
-    """How many of the loops have to be round a leaf."""
+    """The number of loops that a leaf depends on, up to the innermost one."""
     least = max((k for k, around in enumerate(loops, 1) if around.whole), default=0)
     if isinstance(e, Load):
         return max(least, _of_load(e.buffer, (*e.index, *e.conditions), loops))
@@ -170,24 +169,24 @@ def _array(indirect: Indirect) -> Buffer:
     return indirect.array
 
 
-def _needed(value: Expr, whole: Where, truths: Mapping[Expr, Where | None]) -> dict[Expr, Where]:
-    """Where each part of a value is needed that is needed itself at these positions, users before their operands."""
+def _needed_where(value: Expr, whole: Where, truths: Mapping[Expr, Where | None]) -> dict[Expr, Where]:
+    """The positions at which each part of a value is needed, given those of the value; users precede operands."""
     needed = {value: whole}
     for e in reversed(list(walk((value,)))):
-        own, chosen = needed[e], _chosen(e, truths)
-        places = [own] * len(e.args) if chosen is None else [NOWHERE, own & chosen, own.without(chosen)]
+        here, chosen = needed[e], _chosen(e, truths)
+        places = [here] * len(e.args) if chosen is None else [NOWHERE, here & chosen, here.without(chosen)]
         for operand, where in zip(e.args, places, strict=True):
             needed[operand] = needed.get(operand, NOWHERE) | where
     return needed
 
 
 def _chosen(e: Expr, truths: Mapping[Expr, Where | None]) -> Where | None:
-    """Where a choice by position takes its first value."""
+    """The positions at which a select by position takes its first value."""
     return truths[e.operands[0]] if isinstance(e, Apply) and e.op is Op.SELECT else None
 
 
 def _choices(e: Expr, truths: Mapping[Expr, Where | None]) -> Iterator[Expr]:
-    """The conditions on which it depends which operand is the value, and the operands that are loads."""
+    """The conditions that select the operand, and the loads under conditions among the operands."""
     stack, seen = [e], set[Expr]()
     while stack:
         e = stack.pop()
@@ -202,7 +201,7 @@ def _choices(e: Expr, truths: Mapping[Expr, Where | None]) -> Iterator[Expr]:
 
 
 def _truth(e: Expr, truths: Mapping[Expr, Where | None]) -> Where | None:
-    """Where a comparison of positions holds, if loops are split there."""
+    """The positions at which a comparison of positions holds, if loops are split there."""
     if isinstance(e, Const):
         return EVERYWHERE if e.value else NOWHERE
     if not isinstance(e, Apply):
@@ -226,28 +225,29 @@ def _is_cut(p: Index) -> bool:
 
 
 def _changed(store: Store, value: Expr, truths: Mapping[Expr, Where | None]) -> Where:
-    """Where a store changes anything: not where it adds the sum of nothing, or stores what the element holds."""
+    """The positions at which a store changes its element: not if it adds an empty sum, or stores the element's own
+    value."""
     done: dict[Expr, Where] = {}
     waiting = [value]
     while waiting:
         e = waiting[-1]
         chosen = _chosen(e, truths)
-        left = [] if chosen is None else [arm for arm in e.args[1:] if arm not in done]
-        if left:
-            waiting += left
+        undone = [] if chosen is None else [arm for arm in e.args[1:] if arm not in done]
+        if undone:
+            waiting += undone
             continue
         waiting.pop()
         if chosen is None:
             done[e] = _changed_by(store, e)
         else:
-            own, other = (done[arm] for arm in e.args[1:])
-            everywhere = own == other == EVERYWHERE
-            done[e] = EVERYWHERE if everywhere else (own & chosen) | other.without(chosen)
+            first, second = (done[arm] for arm in e.args[1:])
+            everywhere = first == second == EVERYWHERE
+            done[e] = EVERYWHERE if everywhere else (first & chosen) | second.without(chosen)
     return done[value]
 
 
 def _changed_by(store: Store, e: Expr) -> Where:
-    """The same for a value that is no choice."""
+    """The same for a value that is not a select."""
     nothing = None if store.reduce is None else const(store.reduce.identity(store.buffer.dtype), store.buffer.dtype)
     if not isinstance(e, Load):
         return NOWHERE if e is nothing else EVERYWHERE

@@ -1,9 +1,9 @@
-"""The cost of a program as its user sees it: the work of its kernels and in all, in the user's names for sizes; and how
-much memory it takes at given sizes: what its caller brings, its arena, and what its threads take.
+"""The cost of a program for its user: the work of its kernels and in all, in the user's names for sizes; and its memory
+at given sizes: that of arguments and results, its arena, and that of its threads.
 
     peak = inputs + captured + outputs + scratch + threads * per_thread - donated
 
-It is a bound: loops that are not worth a thread run in the caller's, and a slot counts from the first kernel on.
+It is a bound: a loop that is not worth threads runs in the caller's thread, and slots count from the first kernel on.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from harp.trace.source_locations import Site, where
 
 _USER = -1  # a scope of sizes that no trace has
 _LETTERS = "nmkpqrstuvw"
-# Kernels that are printed, and the quantities that are, unless there is nothing of them.
+# The most kernels that are printed, and the columns, which are left out if all are zero.
 _MOST_LINES = 12
-# Characters of a polynomial in the table; its lowest terms are left out.
+# The most characters of a polynomial in the table; its lowest terms are left out.
 _WIDEST = 50
-# Kernels are ordered by their steps where all sizes are this.
+# Kernels are sorted by their steps for sizes of this.
 _TYPICAL = 1000
 _COLUMNS = ("operations", "special", "comparisons", "reads", "writes")
 
@@ -42,9 +42,9 @@ _COLUMNS = ("operations", "special", "comparisons", "reads", "writes")
 class Cost(Work[Q]):
     """The work of a program in all, and of its kernels in order.
 
-    `scratch` is in bytes; `elements` are those of arguments, captured arrays and results together. `names` are what the
-    sizes are called here, in the order of the program, with what they are; and then the numbers of steps of loops that
-    data ends. `given` are the sizes of the arguments, and one step of each such loop, for nobody knows more.
+    `scratch` is in bytes; `elements` are those of arguments, captured arrays and results together. `names` are the
+    names of sizes, in the order of the program, with their meaning; then those of numbers of steps that are data.
+    `given` are the sizes of the arguments, and one step of each such loop, since their number is unknown.
 
     >>> import harp, numpy as np
     >>> cost = harp.jit(lambda x, w: x @ w).lower(np.ones((2, 3)), np.ones((3, 4))).cost()
@@ -62,14 +62,14 @@ class Cost(Work[Q]):
 
     @property
     def exact(self) -> bool:
-        """Whether no number is an upper bound only."""
+        """Whether no number is just an upper bound."""
         return all(kernel.exact for kernel in self.kernels)
 
     def at(self, *sizes: int) -> Cost[int]:
-        """The same with numbers for the sizes, in the order of `names`; without any, for those of the arguments.
+        """The same with numbers for the sizes, in the order of `names`; by default those of the arguments.
 
-        Loops that data ends run one step where there are no numbers for their steps. Raises ArgumentError unless there
-        is a number >= 0 for each size.
+        Loops whose number of steps is data run one step if no number is given. Raises ArgumentError unless there is a
+        number >= 0 for each size.
         """
         loops = sum(len(kernel.loops) for kernel in self.kernels)
         if loops and len(sizes) == len(self.names) - loops:
@@ -77,13 +77,13 @@ class Cost(Work[Q]):
         values = given_sizes("cost", tuple(self.names.values()), sizes, self.given)
         by_symbol = dict(zip(map(_symbol, self.names, count()), values, strict=True))
         kernels = tuple(
-            KernelCost(**_numbers(k, by_symbol), name=k.name, site=k.site, exact=k.exact, loops=k.loops)
+            KernelCost(**_as_numbers(k, by_symbol), name=k.name, site=k.site, exact=k.exact, loops=k.loops)
             for k in self.kernels
         )
         return Cost(
-            **_numbers(self, by_symbol),
-            scratch=_number(self.scratch, by_symbol),
-            elements=_number(self.elements, by_symbol),
+            **_as_numbers(self, by_symbol),
+            scratch=_valued(self.scratch, by_symbol),
+            elements=_valued(self.elements, by_symbol),
             kernels=kernels,
             names=self.names,
             given=self.given,
@@ -96,13 +96,13 @@ class Cost(Work[Q]):
 
 
 def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: Sequence[int]) -> Cost[Count]:
-    """The cost of kernels over these sizes, which have long names such as "x.shape[0]", and values at hand."""
+    """The cost of kernels over these sizes, with long names such as "x.shape[0]", and values at hand."""
     letters = _short()
     short = list(islice(letters, len(names)))
     naming = Substitution({size: of(_symbol(name, k)) for k, (size, name) in enumerate(zip(sizes, short, strict=True))})
     steps = map(_symbol, letters, count(len(names)))
     kernels = kernel_costs(built, naming, steps.__next__)
-    loops = {symbol.name: f"steps of the loop{_at(site)}" for kernel in kernels for symbol, site in kernel.loops}
+    loops = {symbol.name: f"steps of the loop{_at_line(site)}" for kernel in kernels for symbol, site in kernel.loops}
     elements = sum((product(buffer.shape) for buffer in (*built.inputs, *built.outputs)), ZERO)
     scratch = ZERO
     for slot in plan(effects(kernel.body).touched for kernel in built.kernels):
@@ -122,7 +122,7 @@ def report(built: Built, sizes: Sequence[Symbol], names: Sequence[str], given: S
 
 
 def given_sizes(what: str, names: Sequence[str], sizes: Sequence[object], default: tuple[int, ...]) -> tuple[int, ...]:
-    """The sizes that a user gave, or those of the arguments of `lower` where there are none. Raises ArgumentError."""
+    """The sizes that a user gave, or by default those of the arguments of `lower`. Raises ArgumentError."""
     if not sizes:
         return default
     if len(sizes) != len(names):
@@ -152,19 +152,19 @@ def _short() -> Iterator[str]:
     return (letter + str(k or "") for k in count() for letter in _LETTERS)
 
 
-def _number(quantity: Count | int, sizes: Mapping[Symbol, int]) -> int:
+def _valued(quantity: Count | int, sizes: Mapping[Symbol, int]) -> int:
     return quantity if isinstance(quantity, int) else quantity.at(sizes)
 
 
-def _numbers(work: Work[Q], sizes: Mapping[Symbol, int]) -> dict[str, int]:
-    return {quantity: _number(getattr(work, quantity), sizes) for quantity in QUANTITIES}
+def _as_numbers(work: Work[Q], sizes: Mapping[Symbol, int]) -> dict[str, int]:
+    return {quantity: _valued(getattr(work, quantity), sizes) for quantity in QUANTITIES}
 
 
 def _text(cost: Cost[Count] | Cost[int]) -> str:
-    """A table with the dearest kernels first, and what its names mean."""
+    """A table with the most expensive kernels first, and the meaning of its names."""
     columns = [name for name in _COLUMNS if repr(getattr(cost, name)) != "0"]
     typical = dict.fromkeys(map(_symbol, cost.names, count()), _TYPICAL)
-    kernels: list[KernelCost[Count] | KernelCost[int]] = sorted(cost.kernels, key=lambda k: -_number(k.steps, typical))
+    kernels: list[KernelCost[Count] | KernelCost[int]] = sorted(cost.kernels, key=lambda k: -_valued(k.steps, typical))
     rows = [("kernel", "line", *columns)]
     rows += [(k.name, _line(k.site), *_cells(k, columns)) for k in kernels[:_MOST_LINES]]
     if len(kernels) > _MOST_LINES:
@@ -188,7 +188,7 @@ def _cell(quantity: Count | int, width: int = _WIDEST) -> str:
     return str(quantity) if isinstance(quantity, int) else quantity.text(width)
 
 
-def _at(site: Site | None) -> str:
+def _at_line(site: Site | None) -> str:
     return f" at {_line(site)}" if site else ""
 
 
@@ -196,7 +196,7 @@ def _line(site: Site | None) -> str:
     return f"{os.path.basename(site[0])}:{site[1]}" if site else ""
 
 
-# Slots of the arena, and what threads take, start on cache lines.
+# Slots of the arena, and memory of threads, are aligned to cache lines.
 _LINE = 64
 
 
@@ -204,9 +204,9 @@ _LINE = 64
 class Memory:
     """The memory of one call, in bytes.
 
-    `inputs` are the arguments, `captured` the arrays that the function has from outside, `outputs` the results, of
-    which `donated` bytes are in the memory of arguments. `scratch` is what stands between them, and `per_thread` what
-    each of `threads` takes for itself. `peak` is all that the call needs at most.
+    `inputs` are the arguments, `captured` the arrays that the function closes over, `outputs` the results, of which
+    `donated` bytes are in the memory of arguments. `scratch` are intermediate arrays, and `per_thread` is allocated by
+    each of `threads`. `peak` is the most that the call needs.
     """
 
     inputs: int
@@ -219,7 +219,7 @@ class Memory:
 
     @property
     def peak(self) -> int:
-        """All of it together."""
+        """The sum of all."""
         arrays = self.inputs + self.captured + self.outputs - self.donated
         return arrays + self.scratch + self.threads * self.per_thread
 
@@ -239,10 +239,10 @@ def footprint(program: Program, parameters: int, sizes: Mapping[Symbol, int], th
 
 
 def _of_call(program: Program, call: Call, values: Mapping[Atom, int]) -> int:
-    """The bytes that a thread takes in a call."""
+    """The bytes that a thread allocates in a call."""
     kernel = program.kernels[call.kernel]
-    given = zip(kernel.sizes, call.sizes, strict=True)
-    return _own(kernel.body, {size: evaluate(p, values.__getitem__) for size, p in given})
+    sizes = zip(kernel.sizes, call.sizes, strict=True)
+    return _allocated_bytes(kernel.body, {size: evaluate(p, values.__getitem__) for size, p in sizes})
 
 
 def _bytes(buffers: Iterable[Buffer], values: Mapping[Atom, int]) -> int:
@@ -257,10 +257,9 @@ def _lines(count: int) -> int:
     return -(-max(count, 0) // _LINE) * _LINE
 
 
-def _own(stmt: Stmt, values: Mapping[Atom, int]) -> int:
-    """The bytes that one thread, or a group of work-items, takes inside a statement: parts that follow
-    each other take turns."""
-    below = max((_own(part, values) for part in parts(stmt)), default=0)
+def _allocated_bytes(stmt: Stmt, values: Mapping[Atom, int]) -> int:
+    """The bytes that one thread, or a group of work-items, allocates in a statement: consecutive parts share memory."""
+    below = max((_allocated_bytes(part, values) for part in parts(stmt)), default=0)
     if isinstance(stmt, Alloc) and stmt.buffer.space in (Space.THREAD, Space.WORKSPACE):
         return below + _lines(_range(size_in_bytes(stmt.buffer), values).most)
     return below
@@ -272,7 +271,7 @@ class _Range(NamedTuple):
 
 
 def _range(p: Index, values: Mapping[Atom, int]) -> _Range:
-    """The values of an expression while its loops run; what a loop runs over may depend on loops outside it."""
+    """The range of an expression over its loops, whose extents may depend on enclosing loops."""
 
     def leaf(atom: Atom) -> _Range:
         if isinstance(atom, Loop):

@@ -1,10 +1,10 @@
-"""Loops in the order of memory: two loops become one where everything they touch lies one after the other; else the
-loop that runs along memory goes innermost.
+"""Loops in the order of memory: two loops are merged if everything they access is contiguous; else the loop that runs
+along memory becomes the innermost one.
 
     for i < m, j < n: out[i, j] = f(x[i, j])  ->  for f < m*n: out[f//n, f%n] = f(x[f//n, f%n])
 
-The divisions are of the notation only: the offset of an element in memory is f again, and that is what is printed. So
-the long direction of 1 x n and n x 4 is found without knowing which one it is.
+The divisions are only notation: the offset of an element is f again, and that is what is printed. So the long direction
+of 1 x n and n x 4 is found without knowing which one it is.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def coalesce(context: Context, s: Stmt) -> Stmt | None:
 
 
 def coalesced(fresh: FreshLoops, heads: Sequence[For], body: Stmt) -> tuple[list[For], Stmt]:
-    """As few loops as possible over the same body, from the inside out."""
+    """As few loops as possible with the same body, from the inside out."""
     heads = list(heads)
     for at in range(len(heads) - 2, -1, -1):
         a, b = heads[at], heads[at + 1]
@@ -55,7 +55,7 @@ def coalesced(fresh: FreshLoops, heads: Sequence[For], body: Stmt) -> tuple[list
 
 
 def _one_direction(body: Stmt, a: Loop, b: Loop) -> bool:
-    """Whether a step of `a` is as long as all steps of `b`, at every access to memory; and neither matters else."""
+    """Whether a step of `a` is as long as all steps of `b`, at every access to memory; and nothing else has them."""
     if a.extent.constant == 1 or b.extent.constant == 1:
         return False
     whole: list[Index] = []
@@ -80,13 +80,13 @@ def _accesses(body: Stmt) -> Iterable[tuple[Buffer, tuple[Index, ...]]]:
 
 
 def without_indirect(index: tuple[Index, ...]) -> tuple[Index, ...]:
-    """What an index is but for the elements of index arrays, which are accesses of their own."""
+    """The index without elements of index arrays, which are accesses of their own."""
     indirects: dict[Atom, Index] = {indirect: ZERO for p in index for indirect in indirect_in(p)}
     return Substitution(indirects).each(index) if indirects else index
 
 
 def _others(body: Stmt) -> Iterable[Index]:
-    """Conditions, and how far loops run."""
+    """The conditions and extents in the body."""
     for stmt in walk(body):
         if isinstance(stmt, If):
             yield from stmt.conditions
@@ -101,7 +101,7 @@ def _mentions(p: Index, *loops: Loop) -> bool:
 
 
 def steps(p: Index, a: Loop, b: Loop, length: int | None = None) -> bool:
-    """Whether a step of `a` is as long as all steps of `b`, and those are of this length if one is given."""
+    """Whether a step of `a` is as long as all steps of `b`, and these have the given length, if any."""
     outer = split_linear(p, a)
     inner = None if outer is None else split_linear(outer[1], b)
     if outer is None or inner is None or _mentions(outer[0], b):
@@ -110,11 +110,11 @@ def steps(p: Index, a: Loop, b: Loop, length: int | None = None) -> bool:
 
 
 def interchanged(context: Context, s: Stmt) -> Stmt | None:
-    """Loop interchange: the loop that runs along memory goes innermost.
+    """Loop interchange: the loop that runs along memory becomes the innermost one.
 
         for k, l: acc += x[l, k]  ->  for l, k: acc += x[l, k]
 
-    The same for the loops round reductions.
+    The loops round reductions are interchanged, too.
     """
     if not isinstance(s, Nest) or isinstance(s.body, Nest):
         return None

@@ -1,4 +1,4 @@
-"""Loops whose position is divided become loops over its digits, so that no element is found by a division.
+"""Loops whose position is divided become loops over its digits, so that no index contains a division.
 
     for i < m*n: out[i] = x[i % n]         ->  for q < m, r < n: out[n*q + r] = x[r]          a tile
     for i < n: out[i] = v[i//2] if i % 2 == 0 else x[i]
@@ -7,9 +7,9 @@
     for i < n, j < m: out[i, j] = v[i//2, j] if i % 2 == 0 else x[i, j]
         ->  for q < n//2 { for j < m: out[2*q, j] = ...; for j < m: out[2*q + 1, j] = ... }; ...        every second row
 
-A quotient that cancels in the offset of an element, as in a view of an array as a vector, is none. Where the extent is
-not known to be a multiple of the divisor, which has to be a small number then, the rest of the positions has a loop of
-its own. Few positions of an innermost loop are written out: out[2*q] = ...; out[2*q + 1] = ...
+A quotient that cancels in the offset of an element, as in a view of an array as a vector, does not count. If the extent
+is not known to be a multiple of the divisor, which must then be a small constant, the remaining positions get a loop of
+their own. Few positions of an innermost loop are unrolled: out[2*q] = ...; out[2*q + 1] = ...
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from harp.trace.index.polynomial import FloorDiv, Index, Loop, loops_in, of, val
 from harp.trace.scalar.expr import Position
 from harp.trace.scalar.expr import walk as walk_expr
 
-# The largest divisor that need not divide the extent; and the largest number of positions that are written out.
+# The largest divisor that need not divide the extent, and the most positions that are unrolled.
 _SMALL, _WRITTEN_OUT = 16, 8
 
 
@@ -98,18 +98,18 @@ def _by_digits(fresh: FreshLoops, heads: list[For], place: int, divisor: Index, 
 
 
 def _is_asked(body: Stmt, loop: Loop) -> bool:
-    """Whether conditions depend on the position, which are known where its digits are."""
+    """Whether conditions depend on the position; these are decided once its digits are constants."""
     return any(loop in loops_in(p) for p in conditions(body))
 
 
 def _divisors(body: Stmt, loop: Loop) -> list[Index]:
-    """What the position along the loop is divided by, smallest digits first."""
+    """The divisors of the position along the loop, smallest digits first."""
     found = {a.den for p in _indices(body) for a in value_atoms(p) if isinstance(a, FloorDiv) and _is_digit(a, loop)}
     return sorted(found, key=lambda den: (len(den.terms), den.key))
 
 
 def _is_digit(quotient: FloorDiv, loop: Loop) -> bool:
-    """Whether it is i//d, or (i + 1)//d, which is known where the last digit is written out."""
+    """Whether a quotient is i//d, or (i + 1)//d, which is known when the last digit is a constant."""
     shift, divisor = (quotient.num - of(loop)).constant, quotient.den.constant
     if shift is None or shift == 0:
         return shift == 0
@@ -117,7 +117,7 @@ def _is_digit(quotient: FloorDiv, loop: Loop) -> bool:
 
 
 def _indices(body: Stmt) -> Iterator[Index]:
-    """The offsets of what is read and stored, and the positions and conditions that are values."""
+    """The offsets of loads and stores, and the positions and conditions in values."""
     for s in walk(body):
         if not isinstance(s, Store):
             continue

@@ -1,9 +1,9 @@
-"""Hoisting: elements of index arrays that stay the same in inner loops are read once, before them.
+"""Hoisting: elements of index arrays that are invariant in inner loops are read once, before these.
 
     for i { for simd j: out[i, j] = x[idx[i], j] }  ->  for i { let p = idx[i]; for simd j: out[i, j] = x[p, j] }
 
-Compilers do not see this by themselves, for a position is a chain of choices. Only what is certain to be inside the
-index array, and not made in the kernel, is read early: conditions round the use may come later then.
+Compilers do not see this themselves, since clipping an index is a chain of selects. Only elements that are certain to
+be inside of the index array, and not made in the kernel, are read early, since conditions round the use may come later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from harp.trace.index.bounds import below
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Indirect, Loop, Symbol, indirect_in, loops_in, of
 
-# Sizes of programs have scopes from 0 on.
+# Scopes of programs' sizes begin at 0.
 _SCOPE = -1
 
 
@@ -58,7 +58,8 @@ class _Names:
         return Nest(tuple(heads), self.statement(rest, bound))
 
     def lets(self, s: Stmt, bound: frozenset[Loop]) -> tuple[list[Let], Stmt]:
-        """Names for what the bound loops decide, innermost elements first, and the statement with these names."""
+        """Names for elements that the bound loops determine, innermost ones first, and the statement with these
+        names."""
         lets: list[Let] = []
         while True:
             found = {indirect for part in walk(s) for indirect in _indirects(part)}
@@ -74,7 +75,7 @@ class _Names:
 
 
 def _is_ready(indirect: Indirect, bound: frozenset[Loop]) -> bool:
-    """Whether it is known, and inside, wherever these loops run; and made of no other element."""
+    """Whether it is known and inside of its array for all iterations of these loops, and contains no other element."""
     assert isinstance(indirect.array, Buffer)
     known = all(loops_in(p) <= bound and not indirect_in(p) for p in indirect.at)
     return known and all(below(p, extent) for p, extent in zip(indirect.at, indirect.array.shape, strict=True))

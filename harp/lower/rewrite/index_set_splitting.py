@@ -1,25 +1,24 @@
-"""Index set splitting: loops are split where a condition changes, so that no element asks which piece of an array it is
-in.
+"""Index set splitting: loops are split where a condition changes, so that no element tests which piece of an array it
+is in.
 
     for i < n + m: out[i] = a[i] if i < n else b[i - n]
         ->  for i < n: out[i] = a[i];  for i < m: out[n + i] = b[i]
 
-Concatenation, rolling, padding, updates of slices: to read such an array is to choose by conditions `p >= 0` with p
-linear in the position. Each holds on one side of a cut, so the positions along a loop fall into segments in which all
-are decided, and the boxes of several loops are the products of their segments; boxes that share segments of outer loops
-share these loops. (M. Griebl, P. Feautrier, C. Lengauer:
-"Index set splitting", 2000.) Where it is not known for all sizes in which order the cuts come, one order is taken, and
-a branch keeps the loop as it was for sizes that have another one:
+Concatenation, rolling, padding, updates of slices: reading such an array is a select by conditions `p >= 0` with p
+linear in the position. Each condition changes at a cut, so the positions of a loop are divided into segments in which
+all are decided, and the boxes of several loops are the products of their segments; boxes that share segments of outer
+loops share these loops. (M. Griebl, P. Feautrier, C. Lengauer: "Index set splitting", 2000.) If the order of the cuts
+is not known for all sizes, one order is taken, and a branch keeps the original loop for sizes with another order:
 
     out[i] = x[i - 1] if i - 1 >= 0 else x[i + 1] if n - 2 - i >= 0 else 0
         ->  if n - 2 >= 0 { i = 0; for 1 <= i < n - 1; i = n - 1 } else { for i < n: as it was }
 
-Where the boxes would be too much code, a loop has three segments: the largest one, and what is before and behind it,
-where conditions stay; if that is still too much, loops inside of those stay whole. A condition that also depends on
-loops inside, as in a sum over a window of a padded array, is known where it holds for all of these. Sums of products
-and loops that carry a variable are left alone. The number of a loop whose step has the nest is like a size: a sum of
-what `k < t` lets through goes up to t. A body of several statements, as of a row that also fills registers, is
-split along one loop only, whose iterations stay in order.
+If the boxes were too much code, a loop gets three segments: the largest one, and the parts before and behind it, where
+conditions stay; if that is still too much, inner loops of the small parts are not split. A condition that also depends
+on inner loops, as in a sum over a window of a padded array, is decided where it holds for all of their iterations. Sums
+of products and loops that carry a variable are not split. The number of a step is like a size for the nests in it: a
+sum that `k < t` masks runs up to t. A body of several statements, as of a row that also fills registers, is split along
+one loop only, whose iterations stay in order.
 """
 
 from __future__ import annotations
@@ -79,17 +78,17 @@ from harp.trace.scalar.expr import Apply, Const, Expr, apply, const, rewrite
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import INFO
 
-# The code of all boxes of a nest is at most `_MOST`, or `_TIMES` that of the nest. All nests of a kernel together, but
-# for those of little code, have at most `_KERNEL`, or as much as the kernel had. The time of C compilers goes with
-# operations, loads and stores; a loop takes as much as some of these, a function such as a sine as its weight says.
+# The code of all boxes of a nest is at most `_MOST`, or `_TIMES` that of the nest. All nests of a kernel together,
+# without those of little code, have at most `_KERNEL`, or as much as the kernel had. Compile time depends on
+# operations, loads and stores; a loop counts as several of these, and a function such as a sine by its weight.
 _FREE, _MOST, _TIMES, _KERNEL = 64, 500, 5, 2000
 _LOOP, _FUNCTION, _WEIGHT = 4, 3, 8
-# The largest number of iterations of a loop whose segments stay inside of the loops round it.
+# The most iterations of a loop whose segments stay inside of the enclosing loops.
 _SHORT = 64
-# What sizes are taken to be where segments are compared: which one is the largest is a guess, and changes no result.
+# The value of sizes when segments are compared: the choice of the largest one is a guess that changes no result.
 _TYPICAL = 1 << 40
 
-# Steps of a proof about the order of cuts: of many pieces there are many.
+# The budget of a proof about the order of cuts: many pieces have many cuts.
 _FEW_STEPS = 300
 
 _NOWHERE: Mapping[Atom, Index] = {}
@@ -97,7 +96,7 @@ _NOWHERE: Mapping[Atom, Index] = {}
 
 @attrs.frozen
 class Segment:
-    """Positions from `start` up to `stop` along a loop, and what is known of conditions there."""
+    """Positions from `start` up to `stop` along a loop, and facts about conditions there."""
 
     start: Index
     stop: Index
@@ -110,7 +109,7 @@ class Segment:
 
 @attrs.frozen
 class Box:
-    """A segment of each loop, and the body in it, where all of `order` are >= 0."""
+    """A segment of each loop, and the simplified body, valid if all of `order` are >= 0."""
 
     segments: Mapping[Loop, Segment]
     body: Stmt
@@ -118,7 +117,7 @@ class Box:
 
 
 def split_index_sets(kernel: Kernel) -> Kernel:
-    """The kernel, with its loops split."""
+    """The kernel with split loops."""
     counters = frozenset(part.loop for part in walk(kernel.body) if isinstance(part, Repeat))
     context = _Context(FreshLoops(kernel), counters, _Room(max(_KERNEL, _size(kernel.body))))
     split = _branched(context, _split(context, _settled(kernel.body)), inside=False)
@@ -126,7 +125,7 @@ def split_index_sets(kernel: Kernel) -> Kernel:
 
 
 def _settled(s: Stmt) -> Stmt:
-    """The statement without conditions that hold at all positions, or at none, as those of single digits."""
+    """The statement without conditions that hold at all positions, or at none, such as those of single digits."""
     if not isinstance(s, Store):
         return rebuilt(s, _settled) if is_plain(s) else _whole_nests(s, _settled)
     known = {p: True if _is_seen(p) else False if _is_seen(-p - 1) else None for p in conditions(s)}
@@ -135,13 +134,13 @@ def _settled(s: Stmt) -> Stmt:
 
 
 def _whole_nests(s: Stmt, change: Callable[[Stmt], Stmt]) -> Stmt:
-    """A statement that is not plain, with the nests changed that it runs one after the other, or again and again."""
+    """A statement that is not plain, with `change` applied to the nests in it."""
     return rebuilt(s, change) if isinstance(s, (Repeat, Seq, If, Alloc, Nest)) else s
 
 
 class _Cuts(enum.Enum):
-    """Which boxes there are: those of all segments; those of three segments of each loop; or the largest one, and what
-    is before and behind it along each loop, where the loops inside stay whole."""
+    """Which boxes are made: those of all segments; those of three segments of each loop; or the largest box, and the
+    parts before and behind it along each loop, in which inner loops are not split."""
 
     ALL = "all"
     THREE = "three"
@@ -150,15 +149,15 @@ class _Cuts(enum.Enum):
 
 @attrs.define
 class _Room:
-    """How much code may still be added to the kernel."""
+    """The amount of code that may still be added to the kernel."""
 
     left: int
 
 
 @attrs.frozen
 class _Context:
-    """New loops of the kernel, and room for code. `counters` are the loops that run nests again and again: their
-    numbers are the same for all of a nest. Those `left_out` cut no loop."""
+    """New loops of the kernel, and room for code. `counters` are the loops of repetitions, whose numbers are constant
+    in a nest. Loops that are `left_out` are not split."""
 
     fresh: FreshLoops
     counters: frozenset[Loop]
@@ -182,7 +181,7 @@ def _split(context: _Context, s: Stmt) -> Stmt:
 
 
 def _branched(context: _Context, s: Stmt, inside: bool) -> Stmt:
-    """What several nests share a loop for asks no element for its place along that loop.
+    """Unswitch an outer loop: conditions of inner nests that depend only on it become branches round these nests.
 
     for i { for j: a[i, j] = f if i < n - 1 else g; for j: ... }
         ->  for i { if i < n - 1 { for j: a[i, j] = f } else { for j: a[i, j] = g }; for j: ... }
@@ -194,7 +193,7 @@ def _branched(context: _Context, s: Stmt, inside: bool) -> Stmt:
     if not isinstance(s, Nest):
         return rebuilt(s, lambda part: _branched(context, part, inside))
     if not _only_stores_to_memory(s):
-        return s  # vectors run across the outer loops of sums, and do not branch
+        return s  # vectors run across the outer loops of sums, and cannot branch
     if is_straight(s.body):
         return _decided(context, s) if inside else s
     return rebuilt(s, lambda part: _branched(context, part, inside=True))
@@ -209,9 +208,9 @@ def _stores_elements(s: Stmt) -> bool:
 
 
 def _decided(context: _Context, s: Nest, known: frozenset[Index] = frozenset()) -> Stmt:
-    """A branch for the first condition that only loops round the nest decide, and so on in both of its parts.
+    """A branch for the first condition that depends on enclosing loops only, and so on in both of its sides.
 
-    What is `known` already may still be asked for: one of the two conditions of an equation does not decide it.
+    A condition in `known` may still be in the body: one of the two conditions of an equation does not decide it.
     """
     own = {h.loop for h in s.heads if isinstance(h, For)}
     for p in conditions(s):
@@ -229,7 +228,7 @@ def _decided(context: _Context, s: Nest, known: frozenset[Index] = frozenset()) 
 
 
 def _joined(s: Seq) -> Stmt:
-    """acc = 0; acc += v  ->  acc = 0 + v, where one iteration of a loop was left"""
+    """acc = 0; acc += v  ->  acc = 0 + v, if a loop has become a single iteration"""
     joined: list[Stmt] = []
     for part in s.parts:
         last = joined[-1] if joined else None
@@ -241,13 +240,13 @@ def _joined(s: Seq) -> Stmt:
 
 
 def _is_step(first: Store, second: Store) -> bool:
-    """Whether two stores that follow each other set a variable and go on from there."""
+    """Whether the second of two consecutive stores updates the variable that the first one sets."""
     same = first.buffer is second.buffer and first.buffer.space is Space.REG and first.reduce is None
     return same and not (second.reduce is not None and any(load.buffer is first.buffer for load in loads(second)))
 
 
 def _after(value: Expr, step: Store) -> Expr:
-    """What the variable holds after the step, given what it held."""
+    """The value of the variable after the step, given its value before."""
     if step.reduce is not None:
         return apply(step.reduce.value, value, step.value)
     return rewrite((step.value,), lambda e: value if isinstance(e, Load) and e.buffer is step.buffer else e)[0]
@@ -259,7 +258,7 @@ def _pieces(context: _Context, s: Nest) -> Stmt:
     if any(h.kind is not LoopKind.PLAIN or loops_in(h.loop.extent) & own for h in heads):
         return s
     if any(context.loops_in(h.loop.extent) for h in heads) and not _stores_elements(s.body):
-        return s  # lanes of the loops round a sum share its loops
+        return s  # the lanes of loops round a sum share its loops
     if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
         return s
     most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, context.room.left))
@@ -270,11 +269,12 @@ def _pieces(context: _Context, s: Nest) -> Stmt:
         if len(boxes) > 1 or (boxes and not boxes[0].segments.keys() >= {h.loop for h in heads}):
             context.room.left -= code if code > _FREE else 0
             boxes = [box for box in boxes if not _changes_nothing(box.body)]
-            # Where conditions are left, `_branched` would decide them for each of the boxes that share a loop.
+            # Remaining conditions would be decided by `_branched`, for each of the boxes that share a loop.
             kept = _nested(context.fresh, boxes) if cuts is _Cuts.ALL else [_box(context.fresh, box) for box in boxes]
             if not kept or not order:
                 return sequence(kept) if kept else s
-            # In steps in which the cuts by their numbers have another order, those by sizes are left.
+            # For steps in which the cuts that depend on the step's number have another order, those that depend on
+            # sizes are left.
             varying = (frozenset().union(*map(loops_in, order)) & context.counters) - context.left_out
             by_sizes = attrs.evolve(context, left_out=context.left_out | varying)
             return If(order, sequence(kept), _pieces(by_sizes, s) if varying else s)
@@ -282,7 +282,7 @@ def _pieces(context: _Context, s: Nest) -> Stmt:
 
 
 def _within(most: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ...], int]:
-    """The boxes, all that has to be >= 0 for them, and how much code they are; none if that is more than `most`."""
+    """The boxes, the conditions >= 0 for their order, and their code; none if the code is more than `most`."""
     found: list[Box] = []
     code = 0
     for box in boxes:
@@ -296,7 +296,7 @@ def _within(most: int, boxes: Iterable[Box]) -> tuple[list[Box], tuple[Index, ..
 def _boxes(
     context: _Context, body: Stmt, loops: Sequence[Loop], cuts: _Cuts, outer: frozenset[Loop] = frozenset()
 ) -> Iterator[Box]:
-    """The boxes of loops, from the outside in, with the body that is left in each."""
+    """The boxes of loops, from the outside in, each with its simplified body."""
     if not loops:
         yield Box({}, body, ())
         return
@@ -321,8 +321,8 @@ def _boxes(
 
 
 def _inside(context: _Context, body: Stmt, loop: Loop, outer: frozenset[Loop]) -> Box | None:
-    """The segments of an innermost loop one after the other inside of the others: of a short one, such as that over the
-    pieces of a stack, and of one whose cuts depend on the others, as on the diagonal of a matrix.
+    """The segments of an innermost loop, in sequence inside of the other loops: of a short loop, such as over the
+    pieces of a stack, or of one whose cuts depend on the other loops, as on the diagonal of a matrix.
 
     for i, j < n: out[i, j] = x[i, j] if j <= i else 0  ->  for i { for j < i + 1: ...; for j < n - i - 1: ... }
     """
@@ -355,8 +355,8 @@ def _box(fresh: FreshLoops, box: Box, outer: Mapping[Atom, Index] = _NOWHERE) ->
 
 
 def _nested(fresh: FreshLoops, boxes: Iterable[Box], places: Mapping[Atom, Index] = _NOWHERE) -> list[Stmt]:
-    """Loops over the boxes, in order. Those that share segments of outer loops share these loops, so that a row is
-    stored to once, with its ends: each would be a line of the cache of its own.
+    """Loops over the boxes, in order. Boxes that share segments of outer loops share these loops, so that a row is
+    stored at once, including its ends: else each end would touch a cache line of its own.
 
     for i, j < n: a; for i: b[i, n]  ->  for i { for j < n: a; b[i, n] }
     """
@@ -374,7 +374,7 @@ def _nested(fresh: FreshLoops, boxes: Iterable[Box], places: Mapping[Atom, Index
 
 
 def _is_along_rows(box: Box) -> bool:
-    """Whether it is elementwise, and its innermost loop goes along memory."""
+    """Whether a box is elementwise, and its innermost loop runs along memory."""
     if not is_straight(box.body) or not _only_stores_to_memory(box.body):
         return False
     *_, last = box.segments
@@ -384,7 +384,7 @@ def _is_along_rows(box: Box) -> bool:
 
 
 def _size(s: Stmt) -> int:
-    """How much code a statement in loops is; see the top."""
+    """The amount of code of a statement in loops; see the top."""
     stores = [part for part in walk(s) if isinstance(part, Store)]
     return _LOOP + sum(1 + sum(map(_size_of, walk_expr((store.value,)))) for store in stores)
 
@@ -397,7 +397,7 @@ def _size_of(e: Expr) -> int:
 
 
 def _changes_nothing(s: Stmt) -> bool:
-    """Whether it stores what is there already, or adds nothing to a sum, which is never -0.0."""
+    """Whether a statement stores only values that are there already, or adds nothing to a sum, which is never -0.0."""
     if isinstance(s, Seq):
         return all(map(_changes_nothing, s.parts))
     if not isinstance(s, Store):
@@ -412,13 +412,13 @@ def _changes_nothing(s: Stmt) -> bool:
 
 @attrs.frozen
 class Predicate:
-    """A condition p >= 0. That `bound` >= 0 is sufficient for it, and necessary if `bound` is p."""
+    """A condition p >= 0. `bound` >= 0 implies it, and is equivalent to it if `bound` is p."""
 
     p: Index
     bound: Index
 
     def facts(self, holds: bool) -> Facts:
-        """What is known on either side of the cut."""
+        """The facts on one side of the cut."""
         return {self.p: holds} if holds or self.bound is self.p else {}
 
 
@@ -426,8 +426,8 @@ def _tests(
     context: _Context, loop: Loop, body: Stmt, outer: Set[Loop], others: Set[Loop] = frozenset()
 ) -> Iterator[Predicate]:
     """The conditions of a body that are decided along a loop, given the outer ones, or from some position on for all
-    inner ones. What stores elements is also decided given the loops further out, though not these `others`: pieces of
-    sums would be short, and could not be shared by lanes."""
+    iterations of inner ones. For stores of elements, conditions may also depend on loops further out, except on
+    `others`: pieces of sums would be short, and lanes could not share them."""
     inner = {h.loop for s in walk(body) if isinstance(s, Nest) for h in s.heads if isinstance(h, For)}
     stores_elements = _stores_elements(body)
     for p in conditions(body):
@@ -443,7 +443,7 @@ def _tests(
 
 
 def _least(p: Index, inner: Set[Loop]) -> Index | None:
-    """The least value of p while inner loops run, if it is linear in them."""
+    """The least value of p over inner loops, if it is linear in them."""
     for loop in loops_in(p) & inner:
         parts = split_linear(p, loop)
         if parts is None or parts[0].constant is None or loops_in(loop.extent):
@@ -453,12 +453,13 @@ def _least(p: Index, inner: Set[Loop]) -> Index | None:
 
 
 def _segments(loop: Loop, tests: Iterable[Predicate]) -> tuple[list[Segment], tuple[Index, ...]]:
-    """The segments of a loop, in the order that the cuts have for typical sizes, and what is >= 0 in that order."""
+    """The segments of a loop, in the order of the cuts for typical sizes, and the conditions >= 0 under which that is
+    the order."""
     end = loop.extent
     order: list[Index] = []
     changes: dict[
         Index, list[tuple[Predicate, bool]]
-    ] = {}  # by cut, what changes there, and whether it holds behind it
+    ] = {}  # by cut: the conditions that change there, and whether they hold behind it
     facts: dict[Index, bool] = {}
     for test in tests:
         cut, rises = _cut(loop, test.bound)
@@ -484,13 +485,13 @@ def _segments(loop: Loop, tests: Iterable[Predicate]) -> tuple[list[Segment], tu
 
 
 def _at_least_one(p: Index) -> Iterator[Index]:
-    """What is >= 0 if all divisors in p are >= 1. Proofs assume that: it holds where a loop over the divisor runs, but
-    segments are computed outside of the loop."""
+    """The conditions >= 0 under which all divisors in p are >= 1. Proofs assume that, since a loop over the divisor
+    runs only then, but segments are computed outside of that loop."""
     return (atom.den - 1 for atom in value_atoms(p) if isinstance(atom, FloorDiv))
 
 
 def _cut(loop: Loop, p: Index) -> tuple[Index, bool]:
-    """Where the condition p >= 0 begins to hold along the loop, or ends to."""
+    """The position at which p >= 0 begins to hold along the loop, or ceases to, and which of the two."""
     parts = split_linear(p, loop)
     assert parts is not None and parts[0].constant is not None
     slope, rest = parts[0].constant, parts[1]
@@ -498,12 +499,12 @@ def _cut(loop: Loop, p: Index) -> tuple[Index, bool]:
 
 
 def _precedes(a: Index, b: Index) -> bool:
-    """Whether a <= b: for all sizes, or for typical ones if it is not known that b <= a."""
+    """Whether a <= b: for all sizes, or for typical ones if b <= a is not proved."""
     return _is_seen(b - a) or (not _is_seen(a - b) and _typical(a) <= _typical(b))
 
 
 def _is_seen(p: Index) -> bool:
-    """Whether p >= 0 is easily seen; what is not is asked when the program runs."""
+    """Whether p >= 0 is proved within the budget; else it is tested at run time."""
     return nonnegative(p, _FEW_STEPS)
 
 
@@ -516,7 +517,7 @@ def _largest(segments: Sequence[Segment]) -> Segment:
 
 
 def _around_the_largest(segments: list[Segment]) -> list[Segment]:
-    """Three segments, of which those at the ends know nothing."""
+    """At most three segments; there are no facts about the first and the last of three."""
     if len(segments) <= 3:
         return segments
     largest = _largest(segments)

@@ -3,9 +3,9 @@
     for i: out[i] = g(f(x[i]))
         ->  for ib { for simd l < STRIP: t[l] = f(x[ib*STRIP + l]); for simd l < STRIP: out[ib*STRIP + l] = g(t[l]) }
 
-Each operation of a chain waits for the one before. A processor works on other elements meanwhile, but looks only a few
-hundred instructions ahead: of a chain that is longer it sees one vector at a time. Segments are short enough that it
-sees many.
+Each operation of a chain waits for the one before. A processor computes other elements meanwhile, but looks only a few
+hundred instructions ahead: in a longer chain it sees one vector at a time. Segments are so short that it sees many
+vectors.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from harp.trace.index.polynomial import Loop, as_index
 from harp.trace.scalar.expr import Apply, Expr, apply, rewrite, walk
 from harp.trace.scalar.ops import INFO
 
-# Operations of a segment that wait for each other, at least; and elements of a strip.
+# The fewest dependent operations of a segment, and the elements of a strip.
 _SEGMENT, _STRIP = 16, 256
-# Segments at most: each is a loop, and compilers take longer over loops than over what is in them.
+# The most segments: each is a loop, and compile time depends more on loops than on their bodies.
 _MOST = 16
-# Where a chain has several times its length of operations, they do not wait for each other.
+# A chain with this many times its length of operations has enough independent ones.
 _WIDTH = 4
-# Values that are kept from one segment to the next: more would be as slow as waiting.
+# The most values kept from one segment to the next: storing more would cost as much as waiting.
 _KEPT = 6
 
 
 def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
-    """The loop over straight code in segments; None where the code has no long chain."""
+    """The loop over straight code in segments; None if the code has no long chain."""
     if makes_index_arrays(body):
         return None
     stores = _inlined(body)
@@ -58,7 +58,7 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
 
 
 def _inlined(body: Stmt) -> list[Store]:
-    """The stores to memory, with the values of variables in place of the variables."""
+    """The stores to memory, with the values of variables inlined."""
     values: dict[Buffer, Expr] = {}
     stores: list[Store] = []
 
@@ -83,7 +83,7 @@ def _inlined(body: Stmt) -> list[Store]:
 
 
 def _depths(values: Iterable[Expr]) -> dict[Expr, int]:
-    """The weight of the longest chain of operations that ends with each."""
+    """The weight of the longest chain of operations that ends with each value."""
     depth: dict[Expr, int] = {}
     for e in walk(values):
         if isinstance(e, Apply):
@@ -92,14 +92,14 @@ def _depths(values: Iterable[Expr]) -> dict[Expr, int]:
 
 
 def reads_what_it_stores(stores: Sequence[Store]) -> bool:
-    """Whether a later segment could see what an earlier statement stored; one store comes after all loads."""
+    """Whether a later segment could read what an earlier statement stored; a single store comes after all loads."""
     stored = {store.buffer for store in stores}
     loaded = {e.buffer for e in walk(store.value for store in stores) if isinstance(e, Load)}
     return len(stores) > 1 and not stored.isdisjoint(loaded)
 
 
 def _kept(stores: Sequence[Store], stages: Mapping[Expr, int], last: int) -> dict[Expr, int]:
-    """The operations that segments after their own need, and the last of these segments. All stores are in the last."""
+    """The operations that later segments need, and the last of these segments. All stores are in the last segment."""
     until: dict[Expr, int] = {}
     for e in stages:
         for a in e.args:
@@ -114,7 +114,7 @@ def _kept(stores: Sequence[Store], stages: Mapping[Expr, int], last: int) -> dic
 def _segments(
     stores: Sequence[Store], stages: Mapping[Expr, int], kept: Mapping[Expr, Load], last: int
 ) -> Iterable[Stmt]:
-    """What each segment stores, in which the kept values of earlier ones are loaded."""
+    """The statements of each segment, in which kept values of earlier segments are loaded."""
     here: dict[Expr, Expr] = {}
     written: dict[int, list[Stmt]] = {stage: [] for stage in range(last + 1)}
 

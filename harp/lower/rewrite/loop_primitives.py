@@ -1,4 +1,4 @@
-"""The primitives of which the schedules of loop nests are made. Rules say when; these say what.
+"""The primitives from which the schedules of loop nests are composed. Rules decide when they are applied.
 
     split       for i < n: s(i)    ->  for b < ceil(n/size) { for l < min(size, n - b*size): s(b*size + l) }
     peel        for i < n: s(i)    ->  for b < n//size { for l < size: s(b*size + l) };
@@ -13,10 +13,10 @@
     coalesce    for i, j: s(i, j)  ->  for f: s(f//n, f % n)                              (`coalesce`)
 
 In the literature, `split` is strip mining, `peel` strip mining with a loop for the remainder, `privatise` scalar
-expansion and then loop distribution, and `shrink` array contraction. All are legal where the iterations of the loop may
-be done in this order: split and peel keep the order, and so does coalesce; privatise asks for independent iterations;
-rfactor adds in another order, which the blocks decide; what is staged must not be stored to meanwhile. A version of
-`specialise` has to compute the same bits, or to depend on sizes that all rows of a batch share.
+expansion and then loop distribution, and `shrink` array contraction. They are legal if the iterations of the loop may
+run in the new order: split, peel and coalesce keep the order; privatise needs independent iterations; rfactor adds in
+another order, which the blocks determine; staged operands must not be stored to meanwhile. A version of `specialise`
+must compute the same bits, or depend only on sizes that all rows of a batch share.
 
 `everywhere` applies a rule to the outermost statements that it fits.
 """
@@ -53,8 +53,8 @@ from harp.trace.scalar.ops import Reduce
 
 
 class Blocks(NamedTuple):
-    """`heads` is the loop over blocks, nothing where one block is certain; `block` the number of a block, `start` its
-    first position, and `length` how many it has."""
+    """`heads` is the loop over blocks, none if there is certainly one block; `block` is the number of a block, `start`
+    its first position, and `length` its size."""
 
     heads: tuple[For, ...]
     block: Index
@@ -63,8 +63,8 @@ class Blocks(NamedTuple):
 
 
 def split(fresh: FreshLoops, extent: Index, size: int, kind: LoopKind = LoopKind.PLAIN) -> Blocks:
-    """A loop in blocks of this size, the last of which may be shorter. What is certain to fit, and to be there, is one
-    block: of no elements there is none, for what is done once for a block may read them."""
+    """A loop in blocks of this size, the last of which may be shorter. An extent that is certain to fit, and not 0, is
+    one block; for 0 there must be no block, since statements that run once for each block may read elements."""
     if nonnegative(size - extent) and nonnegative(extent - 1):
         return Blocks((), ZERO, ZERO, extent)
     heads, block = fresh.loop(ceildiv(extent, size), kind)
@@ -73,8 +73,8 @@ def split(fresh: FreshLoops, extent: Index, size: int, kind: LoopKind = LoopKind
 
 
 class Peeled(NamedTuple):
-    """`heads` is the loop over whole blocks, and `block` the number of one; `whole` is how many positions all of them
-    have, and `rest` how many are left."""
+    """`heads` is the loop over whole blocks, and `block` the number of one; `whole` is the number of positions in all
+    of them, and `rest` the number of remaining ones."""
 
     heads: tuple[For, ...]
     block: Index
@@ -83,7 +83,7 @@ class Peeled(NamedTuple):
 
 
 def peel(fresh: FreshLoops, extent: Index, size: Index | int, kind: LoopKind = LoopKind.PLAIN) -> Peeled:
-    """A loop in whole blocks of this size, and what is left. The size is at least 1."""
+    """A loop in whole blocks of this size, at least 1, and the remainder."""
     count = floordiv(extent, size)
     heads, block = fresh.loop(count, kind)
     return Peeled(heads, block, count * size, extent - count * size)
@@ -92,7 +92,7 @@ def peel(fresh: FreshLoops, extent: Index, size: Index | int, kind: LoopKind = L
 def rfactor(
     fresh: FreshLoops, heads: Sequence[For], store: Store, blocks: Blocks, kept: Callable[[Load], Stmt]
 ) -> Stmt:
-    """The partial result of a block of the outermost of the loops in which `store` reduces, and what is done with it.
+    """The partial result of a block of the outermost loop in which `store` reduces, and the statement that uses it.
 
     After P. Suriana, A. Adams and S. Kamil: "Parallel associative reductions in Halide", 2017.
     """
@@ -105,7 +105,7 @@ def rfactor(
 
 
 def specialise(conditions: Iterable[Index], fast: Stmt, otherwise: Stmt) -> Stmt:
-    """`fast` where all conditions are >= 0: of those that sizes decide, nothing is left to ask."""
+    """`fast` if all conditions are >= 0. Conditions that are decided for all sizes are not tested."""
     left = tuple(dict.fromkeys(p for p in conditions if not nonnegative(p)))
     if any(nonnegative(-p - 1) for p in left):
         return otherwise
@@ -113,7 +113,7 @@ def specialise(conditions: Iterable[Index], fast: Stmt, otherwise: Stmt) -> Stmt
 
 
 def stage(s: Stmt, copies: Mapping[Load, Load]) -> Stmt:
-    """The statement with loads of copies in place of these loads."""
+    """The statement with copies in place of these loads."""
 
     def leaf(e: Expr) -> Expr:
         return copies.get(e, e) if isinstance(e, Load) else e
@@ -127,7 +127,7 @@ def stage(s: Stmt, copies: Mapping[Load, Load]) -> Stmt:
 
 
 def shrink(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index, ...]], tuple[Index, ...]]) -> Stmt:
-    """The statement with parts in place of these arrays, whose elements are at other places there."""
+    """The statement with parts in place of these arrays; `place` has the index of an element in a part."""
 
     def leaf(e: Expr) -> Expr:
         if not isinstance(e, Load) or e.buffer not in parts:
@@ -146,7 +146,7 @@ def shrink(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index
 
 @attrs.frozen
 class Context:
-    """What the rules know besides the statement."""
+    """The target, and new loops, for rules."""
 
     target: Target
     fresh: FreshLoops
@@ -163,7 +163,7 @@ def strips(context: Context, body: Stmt, column: Loop, width: int | None = None)
 
 
 def flat(context: Context, heads: Sequence[For]) -> tuple[Head, ...]:
-    """One loop in place of several, so that threads can share the iterations of all of them."""
+    """One merged loop in place of several, so that threads can share all iterations."""
     if len(heads) < 2:
         return tuple(heads)
     head, flat = context.fresh.loop(product_of(h.loop.extent for h in heads))
@@ -174,13 +174,13 @@ Rule = Callable[[Context, Stmt], Stmt | None]  # None where it does not fit
 
 
 def everywhere(context: Context, rule: Rule, s: Stmt) -> Stmt:
-    """The statement, with the rule applied to the outermost parts that it fits."""
+    """The statement with the rule applied to the outermost parts that it fits."""
     if is_plain(s):
         return _in_plain(context, rule, s)
     return rebuilt(s, lambda part: everywhere(context, rule, part))
 
 
 def _in_plain(context: Context, rule: Rule, s: Stmt) -> Stmt:
-    """The same in a plain statement, all of whose parts are plain."""
+    """The same for a plain statement, whose parts are all plain."""
     found = None if is_sequential(s) or is_unrolled(s) else rule(context, s)
     return found if found is not None else rebuilt(s, lambda part: _in_plain(context, rule, part))

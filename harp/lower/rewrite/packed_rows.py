@@ -1,5 +1,5 @@
-"""Narrow rows are packed: the vector runs over several rows at once, and what does not vary along memory is laid out
-for it.
+"""Narrow rows are packed: the vector runs over several rows at once, and operands that do not vary along memory are
+expanded for it.
 
     for i, j < d: out[i, j] = f(x[i, j], w[j], g[i])
         ->  if d <= NARROW:
@@ -7,8 +7,8 @@ for it.
                     for simd l < 64*d: out[row(l), l % d] = f(x[row(l), l % d], w'[l], g'[l]) } }
             else: as it was
 
-where row(l) is the l//d-th of the 64 rows; in memory that is one run, and no division is left. A row of g' is stored as
-a whole vector, of which the rows behind it overwrite what is too much.
+where row(l) is the l//d-th of the 64 rows; in memory that is one run, and no division remains. A row of g' is stored as
+a whole vector, whose excess elements are overwritten by later rows.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from harp.trace.index.polynomial import ZERO, Index, Loop, loops_in
 from harp.trace.scalar.expr import Apply, Expr, Position
 from harp.trace.scalar.expr import walk as walk_expr
 
-# The longest rows that are narrow, which is how many elements a vector of a row has.
+# The longest rows that are narrow, also the length of a vector that fills a row.
 NARROW = 8
-# Rows that the vector runs over, and how often until w' is laid out again.
+# Rows that the vector runs over, and the number of times that w' is used before it is expanded again.
 _ROWS, _TIMES = 64, 8
-# Operands that are laid out, and operations of what is printed in two versions.
+# The most expanded operands, and operations of code that is printed in two versions.
 _LAID_OUT, _REPEATED = 6, 64
 _RESULTS = (Space.OUTPUT, Space.SCRATCH)
 
 
 class _Leaves(NamedTuple):
-    """What the values read that does not lie along memory: by row only, and by column only."""
+    """The loads that are not contiguous: those by row only, and those by column only."""
 
     rows: list[Load]
     columns: list[Load]
@@ -55,7 +55,7 @@ def packed_rows(context: Context, s: Stmt) -> Stmt | None:
     if sum(isinstance(e, Apply) for e in _values(s.body)) > _REPEATED:
         return None
     together = nest(outer, _together(context, s.body, row.loop, column.loop, leaves))
-    # Few rows in each of many matrices are not worth what is laid out.
+    # In many matrices of few rows each, expanding operands does not pay.
     return specialise((room, row.loop.extent - _ROWS if outer else ZERO), together, s)
 
 
@@ -68,7 +68,7 @@ def _values(s: Stmt) -> Iterator[Expr]:
 
 
 def _leaves(body: Stmt, row: Loop, column: Loop) -> _Leaves | None:
-    """None where something is neither along memory nor the same in all rows or all columns."""
+    """None if a load is neither contiguous, nor invariant along rows or along columns."""
     found = _Leaves([], [])
     stored = {part.buffer: part.index for part in walk(body) if isinstance(part, Store)}
     own = {part.buffer for part in walk(body) if isinstance(part, Alloc) and part.buffer.space is Space.REG}
@@ -93,7 +93,7 @@ def _leaves(body: Stmt, row: Loop, column: Loop) -> _Leaves | None:
 
 
 def _along(buffer: Buffer, index: Sequence[Index], row: Loop, column: Loop) -> bool:
-    """Whether rows follow each other in memory, element by element."""
+    """Whether rows are contiguous in memory, one after the other."""
     whole = offset(buffer, tuple(index))
     return steps(whole, row, column, 1)
 
@@ -126,7 +126,7 @@ def _together(context: Context, body: Stmt, row: Loop, column: Loop, leaves: _Le
 
 
 def _over_rows(body: Stmt, laid_out: dict[Load, Load], row: Loop, column: Loop, first: Index, lane: Index) -> Stmt:
-    """The body at one place of the run over several rows."""
+    """The body at one position of the run over several rows."""
     along = floordiv(lane, column.extent)
     places = Substitution({row: first + along, column: lane - along * column.extent})
     return Renaming(places, {}).statement(stage(body, laid_out))

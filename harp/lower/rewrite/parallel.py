@@ -1,14 +1,14 @@
-"""The outermost loops whose iterations are independent become parallel, and long vector loops are cut into parts.
+"""The outermost loops with independent iterations become parallel, and long vector loops are split into parts.
 
     for i: body                ->  for parallel i: body
     for simd i < n: out[i] = v ->  for parallel c { for simd l < min(PART, n - c*PART): out[c*PART + l] = v }
     for k { for simd j: out[idx[k], j] += v }
         ->  for parallel c { for k { for simd l: out[idx[k], c*STRIP + l] += v } }
 
-The steps of a `Repeat` stay in order; the loops inside of a step are looked at like all others.
+The steps of a `Repeat` stay in order; loops inside of a step are treated like all others.
 
-Only what is proved to be independent is marked. What an iteration computes does not depend on who runs it, so neither
-the number of threads nor how the iterations are distributed changes a bit of any result.
+Only loops that are proved to be independent are marked. The result of an iteration does not depend on the thread that
+runs it, so neither the number of threads nor the distribution of iterations changes a bit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _outermost(context: Context, s: Nest) -> Stmt:
 
 
 def _strips(context: Context, s: Nest) -> Stmt | None:
-    """Columns of updates, all rows of which go in order."""
+    """Updates of columns in strips; all rows of a strip run in order."""
     inner = _innermost(s)
     last = inner.heads[-1] if inner is not None else None
     if inner is None or not isinstance(last, For) or last.kind is not LoopKind.SIMD:
@@ -87,7 +87,7 @@ def _strips(context: Context, s: Nest) -> Stmt | None:
 
 
 def _innermost(s: Stmt) -> Nest | None:
-    """The nest round the one store that stands in a nest, perhaps behind a condition."""
+    """The nest round the only store, possibly under a condition."""
     if isinstance(s, Nest):
         return s if isinstance(s.body, Store) else _innermost(s.body)
     return _innermost(s.yes) if isinstance(s, If) and s.no is None else None
@@ -101,7 +101,7 @@ def _with_innermost(s: Stmt, inner: Stmt) -> Stmt:
 
 
 def _stores_outside(s: Stmt) -> bool:
-    """Whether all results are in memory outside the kernel: what fills a small array inside is not worth a thread."""
+    """Whether all results are in memory outside of the kernel: filling a small private array is not worth a thread."""
     own = {part.buffer for part in walk(s) if isinstance(part, Alloc)}
     stores = [part.buffer for part in walk(s) if isinstance(part, Store)]
     stores += [target for part in walk(s) if isinstance(part, (Row, ForeignCall)) for target in part.targets]

@@ -1,12 +1,12 @@
-"""float16 in memory is converted to float32 a block at a time: machines have instructions for that, and compilers do
-not use them in loops.
+"""float16 in memory is converted to float32 by blocks: machines have vector instructions for that, which compilers do
+not use in loops.
 
     for simd i: out[i] = cast<f16>(f(cast<f32>(x[i])))
         ->  for ib { for simd l: x'[l] = cast<f32>(x[ib*BLOCK + l]);
                      for simd l: out'[l] = f(x'[l]);
                      for simd l: out[ib*BLOCK + l] = cast<f16>(out'[l]) }
 
-A function of the library then does the first and the last loop (`harp.lower.library`).
+The first and the last loop then become calls of the library (`harp.lower.library`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harp.trace.scalar.expr import Apply, Expr, apply, cast
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op
 
-# Elements of a block; with fewer there is nothing to gain. Arrays of a block, which the L1 cache holds.
+# Elements of a block; the fewest elements for which it pays; and the most arrays of a block, for the L1 cache.
 _BLOCK, _FEW, _MOST = 512, 32, 8
 
 
@@ -63,12 +63,12 @@ def _is_cast(e: Expr, to: DType, source: DType) -> bool:
 
 
 def _is_widened(e: Expr, loop: Loop) -> bool:
-    """Whether it is an element of a row of float16 in memory, as float32."""
+    """Whether it is an element of a row of float16 in memory, converted to float32."""
     return _is_cast(e, f32, f16) and _is_along(e.args[0], loop)
 
 
 def _is_narrowed(store: Store, loop: Loop) -> bool:
-    """Whether it stores float32 to a row of float16 in memory."""
+    """Whether it stores float32, rounded, to a row of float16 in memory."""
     return _is_cast(store.value, f16, f32) and _is_along(Load(store.buffer, store.index), loop)
 
 
@@ -79,13 +79,13 @@ def _is_along(e: Expr, loop: Loop) -> bool:
 
 
 def _only_converts(body: Stmt) -> bool:
-    """Whether the loop is a conversion itself."""
+    """Whether the loop is only a conversion."""
     value = body.value if isinstance(body, Store) else None
     return isinstance(value, Apply) and value.op is Op.CAST and isinstance(value.args[0], Load)
 
 
 def _over_copies(s: Stmt, copies: Mapping[Expr, Load], results: Mapping[Buffer, Load]) -> Stmt:
-    """The statement with loads of copies in place of conversions, and what it computes in place of what it stores."""
+    """The statement with loads of copies in place of conversions, and stores to buffers of float32."""
     if not isinstance(s, Store):
         return rebuilt(s, lambda part: _over_copies(part, copies, results))
     new: dict[Expr, Expr] = {}

@@ -1,11 +1,11 @@
-"""What lies across the vector loop is transposed tile by tile, so that each line of memory is read once.
+"""Operands that lie across the vector loop are transposed by tiles, so that each cache line is read once.
 
     for i, j: out[i, j] = f(x[j, i], y[i, j])
         ->  for ib, jb { tile[H, W]; for j, i: tile[i, j] = x[jb*W + j, ib*H + i];
                          for i, j: out[ib*H + i, jb*W + j] = f(tile[i, j], y[ib*H + i, jb*W + j]) }
 
-where loops end with the arrays. H is a line of the cache, and W several vectors, for memory is written faster in long
-runs; backends transpose squares in registers.
+where loops end with the arrays. H is the length of a cache line, and W several vectors, since memory is written faster
+in long runs; backends transpose squares in registers.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import ONE, Index, Loop, as_index, loops_in, split_linear
 from harp.trace.index.polynomial import product as product_of
 
-# The least rows and columns that are worth it, and operations of what is printed in two versions.
+# The fewest rows and columns for which it pays, and the most operations of code that is printed in two versions.
 _LEAST, _REPEATED = 16, 64
-# Operands that are transposed: each has a tile in the L1 cache. Elements of that many bytes have squares.
+# The most transposed operands, each with a tile in the L1 cache, and the sizes of elements for which squares exist.
 _TRANSPOSED, _SIZES = 4, (4, 8)
-# Vectors of a row of a tile, and the most elements.
+# Vectors of a row of a tile, and the most elements of a row.
 VECTORS, _MOST = 8, 128
 _RESULTS = (Space.OUTPUT, Space.SCRATCH)
 
@@ -44,8 +44,8 @@ def transpose_tiles(context: Context, s: Stmt) -> Stmt | None:
         if not 0 < len(transposed) <= _TRANSPOSED:
             continue
         itemsize = max(load.dtype.itemsize for load in transposed)
-        # What all positions of a row read is found in the L1 cache for the next row if it fits there, unless the
-        # strides are powers of two: then it shares a few of its places.
+        # The cache lines that a row reads are still in the L1 cache for the next row if they fit, unless strides are
+        # powers of two: then they compete for few sets of the cache.
         read = product_of(head.loop.extent for head in heads[heads.index(row) :]) * itemsize
         room = [read - context.target.l1 // 4, *(head.loop.extent - _LEAST for head in (row, column))]
         if any(r.constant is not None and r.constant < 0 for r in room):
@@ -57,7 +57,7 @@ def transpose_tiles(context: Context, s: Stmt) -> Stmt | None:
 
 
 def transposed_loads(body: Stmt, row: Loop, column: Loop) -> list[Load]:
-    """The loads that lie along the rows and across the columns; none if iterations may not change places."""
+    """The loads that are contiguous along rows and strided along columns; none if iterations may not be reordered."""
     stores = [part for part in walk(body) if isinstance(part, Store)]
     stored = {store.buffer: store.index for store in stores}
     for buffer, index in stored.items():
@@ -72,7 +72,7 @@ def transposed_loads(body: Stmt, row: Loop, column: Loop) -> list[Load]:
 
 
 def _lies(index: Sequence[Index], along: Loop, across: Loop) -> bool:
-    """Whether the last axis moves by one with `along`, and one other axis evenly with `across`."""
+    """Whether `along` moves the last axis by one, and `across` moves one other axis linearly."""
     if not index:
         return False
     *before, last = index
@@ -85,7 +85,7 @@ def _lies(index: Sequence[Index], along: Loop, across: Loop) -> bool:
 
 @attrs.frozen
 class _Tile:
-    """`rows` and `columns` from `top` and `start` on, in the loops of the nest."""
+    """A tile of `rows` and `columns` from `top` and `start` on, in the loops of the nest."""
 
     row: Loop
     column: Loop
@@ -95,7 +95,7 @@ class _Tile:
     columns: Index
 
     def nest(self, fresh: FreshLoops, across: bool, make: Callable[[Index, Index], Stmt]) -> Stmt:
-        """Loops over the tile round what is made for a row and a column, the vector running `across` or along."""
+        """Loops over the tile round the statement for a row and a column; the vector runs `across` or along rows."""
         i_head, i = fresh.loop(self.rows)
         j_head, j = fresh.loop(self.columns)
         places = Substitution({self.row: self.top + i, self.column: self.start + j})
@@ -125,5 +125,5 @@ def _copy(load: Load, copy: Buffer) -> Callable[[Index, Index], Stmt]:
 
 
 def _reading(body: Stmt, copies: Mapping[Load, Buffer]) -> Callable[[Index, Index], Stmt]:
-    """The body, given a row and a column, with elements of the copies in place of loads."""
+    """The body for a row and a column, with elements of the copies in place of loads."""
     return lambda i, j: stage(body, {load: Load(copy, (i, j)) for load, copy in copies.items()})

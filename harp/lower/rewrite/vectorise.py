@@ -1,8 +1,8 @@
-"""Vectorisation: the innermost loop is one that vectors may run along, where its iterations are independent.
+"""Vectorisation: an innermost loop with independent iterations is marked for vectors.
 
 for i { out[i] = v; ... }  ->  for simd i { out[i] = v; ... }, or in segments if the chain is long
 
-Short loops round a short vector loop are written out where it is known how short they are.
+Short constant loops round a short vector loop are unrolled.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from harp.lower.rewrite.loop_fission import fissioned
 from harp.lower.rewrite.loop_primitives import Context
 from harp.trace.index.polynomial import Index, Loop, indirect_in, loops_in, split_linear
 
-# Columns that are stored side by side by shuffles; more of them compilers scatter, which is slower than one by one.
+# The most columns that are stored by shuffles; compilers scatter more columns, which is slower than scalar stores.
 _COLUMNS = 8
-# Of loops that are written out, the most iterations, elements of all of them, and operations in the code.
+# The most iterations, elements, and operations of loops that are unrolled.
 _ITERATIONS, _ELEMENTS, _OPERATIONS = 8, 25, 64
 
 
@@ -63,12 +63,12 @@ def _are_columns(body: Stmt, stores: Sequence[Store], loop: Loop) -> bool:
 
 
 def _is_apart(a: Sequence[Index], b: Sequence[Index]) -> bool:
-    """Whether two columns differ, whatever the rows: out[i, 0] and out[i, 1], or out[2*i] and out[2*i + 1]."""
+    """Whether two columns differ for all rows: out[i, 0] and out[i, 1], or out[2*i] and out[2*i + 1]."""
     return any(_never_meet(p, q) for p, q in zip(a, b, strict=True))
 
 
 def _never_meet(p: Index, q: Index) -> bool:
-    """Whether p and q, of which each has loops of its own, differ by what is no multiple of the steps of any loop."""
+    """Whether p and q, with loops of their own, differ by no multiple of the loops' steps."""
     distance, slopes = (p - q).constant, [split_linear(p, loop) for loop in loops_in(p)]
     steps = [0 if slope is None else slope[0].constant or 0 for slope in slopes]
     step = gcd(*steps) if all(steps) else 1
@@ -76,13 +76,13 @@ def _never_meet(p: Index, q: Index) -> bool:
 
 
 def _moves(store: Store, loop: Loop) -> bool:
-    """An element of an index array may be the same in two iterations."""
+    """Whether the loop moves the index. An element of an index array may be the same in two iterations."""
     return store.buffer.space is Space.REG or any(loop in loops_in(p) for p in without_indirect(store.index))
 
 
 def written_out(context: Context, s: Stmt) -> Stmt | None:
-    """Small matrices, such as those that a loop carries, are in registers then, and not counted through. Where they are
-    made for each iteration of other loops, compilers do better with the loops.
+    """Unroll small matrices, such as loop-carried ones, which then stay in registers. Those that are made for each
+    iteration of other loops are not unrolled: compilers do better with loops.
 
     for i < 4 { for simd j < 4: s(i, j) }  ->  for unroll i < 4 { for simd j < 4: s(i, j) }
     """

@@ -1,5 +1,5 @@
 """A graph comes in; a kernel for each node that is kept in memory goes out, in its naive form.
 
-What is not kept is computed inside its readers.
+Other nodes are computed inside of their users.
 Read `schedule.py` first, then `build.py`.
 """

@@ -1,10 +1,10 @@
-"""Schedule to loop nests: the naive form of every kernel, which the rewrites of `harp.lower.pipeline` make fast.
+"""Schedule to loop nests: a naive form of every kernel, which the rewrites of `harp.lower.pipeline` optimise.
 
 A kernel with root loops i, j is
 
-    (what depends on no loop) for i { (what depends on i) for j { (what depends on i and j) store root } }
+    (loop-invariant part) for i { (part that depends on i) for j { (part that depends on i and j) store root } }
 
-where each bracket holds the reductions at that depth, `acc = identity; for k: acc reduce= value`, and scalars that are
+where each part holds the reductions at that depth, `acc = identity; for k: acc reduce= value`, and scalars that are
 worth computing once. Everything else is one expression over loads.
 """
 
@@ -59,10 +59,9 @@ _MOST_SCALARS = 32
 class Built:
     """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays.
 
-    Once kernels are outlined, `calls` say in which order they run, and on what; before, there are none.
-    `donated` are pairs of an input and the output that lives in its memory, by their numbers. `origins` say from which
-    lines loads and stores come, `accesses` what a checked program can complain about; see
-    `harp.lower.kernels.bounds_checks`.
+    After kernels are outlined, `calls` has the calls of kernels in order; before, it is empty. `donated` are pairs of
+    an input and the output that lives in its memory, by number. `origins` has the lines of loads and stores, `accesses`
+    the accesses that a checked program can report; see `harp.lower.kernels.bounds_checks`.
     """
 
     kernels: tuple[Kernel, ...]
@@ -75,18 +74,18 @@ class Built:
     accesses: tuple[Access, ...] = ()
 
 
-# From an iteration, the memory of its operands and results, and scratch memory and lines to add to, to kernels.
+# Makes the kernels of an iteration, given the memory of its operands and results; extends scratch memory and lines.
 Iterate = Callable[[Iteration, Mapping[Node, Buffer], list[Buffer], Origins], list[Kernel]]
 
 
 def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iterate: Iterate | None = None) -> Built:
-    """The loop nests of a schedule. `captured` fixes the order of the captured arrays; `iterate` makes the kernels of
+    """The loop nests of a schedule. `captured` has the captured arrays in order; `iterate` makes the kernels of
     iterations, if there are any."""
     graph = schedule.graph
     memory = {node: _buffer(f"in{k}", node, Space.INPUT) for k, node in enumerate((*graph.inputs, *captured))}
     inputs = tuple(memory.values())
     outputs = tuple(_buffer(f"out{k}", node, Space.OUTPUT) for k, node in enumerate(graph.outputs))
-    # A node that is several outputs is stored to the first and copied to the others; so are parameters.
+    # A node that is several outputs is stored to the first one and copied to the others; parameters are copied, too.
     copies: list[tuple[Buffer, Node]] = []
     for buffer, node in zip(outputs, graph.outputs, strict=True):
         if node in memory:
@@ -126,7 +125,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
             raw = dict.fromkeys(o for o in root.inputs if o.dtype is bool_ and memory[o].space is Space.INPUT)
             own = {o: _buffer(f"mem{len(scratch) + k}", o, Space.SCRATCH) for k, o in enumerate(raw)}
             scratch += own.values()
-            kernels += [copy(own[o], memory[o]) for o in own]  # which makes truth values of any byte 0 or 1
+            kernels += [copy(own[o], memory[o]) for o in own]  # this makes bools of any byte 0 or 1
             kernels += _OF_WHOLE[type(root)](root, {**memory, **own})
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
@@ -136,7 +135,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
     return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
 
 
-# The kernels of what works on whole arrays.
+# Functions that make the kernels of nodes on whole arrays.
 _OF_WHOLE: Mapping[type[Node], Callable[..., list[Kernel]]] = {
     RowWise: lambda node, memory: [row_kernel(node, memory)],
     HostCall: callback_kernels,
@@ -145,7 +144,7 @@ _OF_WHOLE: Mapping[type[Node], Callable[..., list[Kernel]]] = {
 
 
 def _make_room(node: Foreign, memory: dict[Node, Buffer], scratch: list[Buffer]) -> None:
-    """Memory for those results of a call that nobody reads."""
+    """Memory for the unused results of a call."""
     for part in node.parts:
         if part not in memory:
             memory[part] = _buffer(f"mem{len(scratch)}", part, Space.SCRATCH)
@@ -163,7 +162,7 @@ def copy(target: Buffer, source: Buffer) -> Kernel:
 
 
 class _Builder:
-    """One kernel: values of its steps, and what stands at each depth of the root's loops."""
+    """Builds one kernel: the values of its steps, and the statements at each depth of the root's loops."""
 
     def __init__(
         self, group: Group, memory: Mapping[Node, Buffer], binding: Binding, target: Target, origins: Origins
@@ -178,7 +177,7 @@ class _Builder:
             self.nesting.add(Frame(self.depth(step), step.loops))
         self.values: dict[tuple[Node, Use], Expr] = {}
         self.scalars = 0
-        # By depth: a variable with the statements that fill it, or a step of a variable from further out.
+        # By depth: a variable with the statements that fill it, or None with a step of a variable from an outer depth.
         self.items: list[list[tuple[Buffer | None, Stmt]]] = [[] for _ in range(len(group.loops) + 1)]
         self.backward = False  # the innermost loop
 
@@ -204,7 +203,7 @@ class _Builder:
         return For(self.group.loops[depth - 1], LoopKind.SEQUENTIAL if steps else LoopKind.PLAIN)
 
     def turned(self, body: Stmt) -> Stmt:
-        """The body of the innermost loop, which may go backward."""
+        """The body of the innermost loop, which may run backward."""
         loop = self.group.loops[-1]
         return renamed(body, {loop: loop.extent - 1 - of(loop)}) if self.backward else body
 
@@ -226,30 +225,30 @@ class _Builder:
         return found
 
     def load(self, step: Step, node: Node, use: Use, fill: Const) -> Load:
-        """An element in memory that the step reads, `fill` outside the conditions."""
+        """The load of an element for the step; `fill` outside of the conditions."""
         conditions = self.binding.each(use.conditions)
         found = Load(self.memory[node], self.binding.each(use.at), conditions, fill if conditions else None)
         self.origins.note_load(found, step.node, node, self.group.root)
         return found
 
     def inside(self, step: Step) -> Frame:
-        """Where the step's expression is evaluated; a root is evaluated inside all of its loops."""
+        """The frame in which the step's expression is evaluated; for a root, all of its loops."""
         if step.loops:
             return Frame(self.depth(step), step.loops)
         return self.nesting.frame((*step.use.at, *step.use.conditions))
 
     def depth(self, step: Step) -> int:
-        """Under how many loops of the root a reduction stands."""
+        """The number of the root's loops round a reduction."""
         return len(self.nesting.place(step.use).loops)
 
     def variable(self, depth: int, dtype: DType, fill: Callable[[Buffer], Stmt]) -> Load:
-        """A scalar at some depth, given the statements that fill it."""
+        """A scalar at this depth, with the statements that fill it."""
         buffer = Buffer(f"v{sum(map(len, self.items))}", dtype, (), Space.REG)
         self.items[depth].append((buffer, fill(buffer)))
         return Load(buffer, ())
 
     def view(self, step: Step) -> Expr:
-        """select(the view's conditions, source, fill); a load has conditions and a fill of its own."""
+        """select(the view's conditions, source, fill); a load gets the conditions and the fill itself."""
         node = step.node
         assert isinstance(node, (View, Gather))
         own = step.reads[0].conditions[len(step.use.conditions) :]
@@ -260,7 +259,7 @@ class _Builder:
         return select(holds(self.binding.each(own)), self.read(step, 0), node.fill)
 
     def scatter(self, step: Step) -> Expr:
-        """What the place of an update holds after it."""
+        """The new value of an element that is updated."""
         node = step.node
         assert isinstance(node, Scatter)
         update = self.read(step, len(node.inputs) - 1)
@@ -323,7 +322,7 @@ class _Builder:
 
 
 def holds(conditions: Sequence[Index]) -> Expr:
-    """All conditions are >= 0, as a value."""
+    """The conjunction of the conditions >= 0, as a value."""
     zero = const(0, Position(conditions[0]).dtype)
     tests = [~(Position(c) < zero) for c in conditions]
     result = tests[0]

@@ -1,14 +1,14 @@
-"""Indirect indices, which are data, as index expressions: which arrays hold them, and at which of their elements.
+"""Indices that are data, as index expressions: the arrays that hold them, and the indices of their elements.
 
-    x[idx]                 reads x[idx[i0]]            the element of an array: `Indirect`
-    x[idx[::2]]            reads x[idx[2*i0]]          views of index arrays are looked through
+    x[idx]                 reads x[idx[i0]]            an element of an index array: `Indirect`
+    x[idx[::2]]            reads x[idx[2*i0]]          views of index arrays become index expressions
     x[arange(n), idx]      reads x[i0, idx[i0]]        positions that are certain to be inside, or not below 0 where
-                                              others are missed, stand for themselves
+                                              an index may miss, are used as they are
 
-A checked program is to see an index outside before it is moved inside. There an element is a position as it is:
-`Indirect` of an axis that is longer than any array, with what is added to count from the end taken back.
+A checked program must see an index outside before it is clipped. There an element is used unclipped: as an `Indirect`
+of an axis longer than any array, from which the offset for negative indices is subtracted again.
 
-A schedule knows no buffers yet: its indirect indices are of stand-ins, for which `Binding` puts buffers.
+A schedule has no buffers yet: its indirect indices refer to stand-ins, which `Binding` replaces by buffers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import Index, Indirect, as_index, indirect_in, of
 from harp.trace.scalar.expr import Position
 
-# The length of an axis that no array has, and a power of two.
+# The length of an axis longer than any array's, a power of two.
 _LONG = 1 << 60
 
 
@@ -36,7 +36,7 @@ class Places(NamedTuple):
 
 class IndirectIndices:
     """The index arrays of a graph: `arrays` are those that must be in memory, with their stand-ins. With `checks` the
-    indices of strict nodes are left as they are."""
+    indices of strict nodes are not clipped."""
 
     def __init__(self, nodes: Iterable[Node], checks: bool = False) -> None:
         self.checks = checks
@@ -46,7 +46,7 @@ class IndirectIndices:
                 self.places(node, positions(node.indices[0].shape))
 
     def places(self, node: Gather | Scatter, position: tuple[Index, ...]) -> Places:
-        """Where a node reads or writes for the indices at this position."""
+        """The indices at which a node reads or writes for this position of its index arrays."""
         array, misses = (node.src, node.fill is not None) if isinstance(node, Gather) else (node.base, not node.clips)
         strict = self.checks and node.strict
         index = tuple(
@@ -73,16 +73,16 @@ class IndirectIndices:
         if not strict:
             return of(Indirect(stand_in, position, size, misses))
         read = of(Indirect(stand_in, position, as_index(_LONG), True))
-        return read + (size - _LONG) * floordiv(read, _LONG // 2)  # 1 for positions that count from the end
+        return read + (size - _LONG) * floordiv(read, _LONG // 2)  # 1 for negative indices, which count from the end
 
 
 def is_as_read(p: Index) -> bool:
-    """Whether an index is an element of an index array, not moved inside."""
+    """Whether an index is an unclipped element of an index array."""
     return any(indirect.size.constant == _LONG for indirect in indirect_in(p))
 
 
 class Binding(Substitution):
-    """Puts the buffers of index arrays for their stand-ins."""
+    """Replaces the stand-ins of index arrays by buffers."""
 
     def __init__(self, buffers: Mapping[Buffer, Buffer]) -> None:
         super().__init__({})

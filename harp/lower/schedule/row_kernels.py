@@ -1,9 +1,9 @@
 """Functions of whole rows as kernels: loops over the rows, and one statement for each of them.
 
-    for row { take memory; out[row, :] = sort(in[row, :]) }
+    for row { allocate; out[row, :] = sort(in[row, :]) }
     for row, part { out[row, part] = search(table[row, :], in[row, part]) }
 
-Rows are shared by threads. A search also goes by parts of the rows, for no element waits for another.
+Threads share the rows. A search is also split into parts of rows, since its elements are independent.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from harp.trace.index.polynomial import ZERO, Index, Loop, Shape, of, product
 from harp.trace.scalar.dtypes import u64
 from harp.trace.scalar.expr import const
 
-# Calls of code of the user as kernels: each is alone in one, on whole arrays in memory.
+# Calls of the user's code as kernels: each is the only one in its kernel, on whole arrays in memory.
 #
-# kernel fill: for i: out[i] = 0        where a kernel of the user may leave elements as they are
+# kernel fill: for i: out[i] = 0        since a kernel of the user may leave elements unchanged
 # kernel call: out = kernel smoothed(in) over i < n
 
 
 def callback_kernels(node: HostCall, memory: Mapping[Node, Buffer]) -> list[Kernel]:
-    """Of a call of Python for what it does, whose operands are in memory."""
+    """The kernels of a call of Python with side effects, whose operands are in memory."""
     assert isinstance(node.function, int), "the functions of a program have numbers"
     sources = tuple(memory[i] for i in node.inputs)
     return [Kernel("callback", ForeignCall(node.function, node.shape, (memory[node],), sources, pure=False))]
 
 
 def call_kernels(node: Foreign, memory: Mapping[Node, Buffer]) -> list[Kernel]:
-    """Of a call for its results, all of which are in memory, as are its operands."""
+    """The kernels of a call for its results; these and its operands are in memory."""
     routine = node.routine
     assert isinstance(routine, (int, KernelSource, MatrixFunction)), "the functions of a program have numbers"
     sources, targets = (tuple(memory[i] for i in group) for group in (node.operands, node.parts))
@@ -52,10 +52,10 @@ def _fill(target: Buffer) -> Kernel:
     return Kernel("fill", nest(map(For, loops), Store(target, index, const(0, target.dtype))))
 
 
-# Elements of a row that one thread searches at a time.
+# Elements of a row that a thread searches at a time.
 _PART = 1024
 
-# Memory that a row needs besides what it is stored to, in numbers of 64 bits: keys, or keys and places in one number.
+# Work memory of a row, in 64-bit numbers: for keys, or for keys and indices in one number.
 _WORK: Mapping[RowOp, Callable[[Index, int], Index] | None] = {
     RowOp.SORT: lambda length, size: floordiv(length * size + 7, 8),
     RowOp.ORDER: lambda length, size: length,
@@ -84,7 +84,7 @@ def row_kernel(node: RowWise, memory: Mapping[Node, Buffer]) -> Kernel:
 
 
 def _rows(shape: Shape) -> list[Head]:
-    """One loop over all rows, of which threads take parts; the rows have the numbers of their axes."""
+    """One merged loop over all rows, which threads share; the rows' loops have the numbers of their axes."""
     loops = tuple(Loop(axis, extent) for axis, extent in enumerate(shape))
     if len(loops) < 2:
         return [For(loop) for loop in loops]
@@ -93,5 +93,5 @@ def _rows(shape: Shape) -> list[Head]:
 
 
 def rows_in(s: Stmt) -> Iterator[Row | ForeignCall]:
-    """What works on whole rows, or arrays, inside a statement."""
+    """The statements on whole rows or arrays inside of a statement."""
     return (part for part in walk(s) if isinstance(part, (Row, ForeignCall)))

@@ -1,9 +1,9 @@
-"""Graph to schedule: which nodes are kept in memory, by one kernel each, and which are computed inside their readers.
+"""Graph to schedule: which nodes are kept in memory, each by a kernel, and which are computed inside of their users.
 
-Nodes are visited readers first. Each has collected its uses: the kernels that need it, and where in their loops. The
-first rule of `KEEP` that holds makes it the root of a kernel of its own; a node without such a rule is computed at
-each use, and passes uses on to what it reads: views by substitution, reductions with loops of their own under the
-part of the root's loops that they depend on (shared prefix, sibling nests).
+Nodes are visited users first, so each has collected its uses: the kernels that need it, and the place in their loops.
+The first rule of `KEEP` that holds makes it the root of a kernel; a node without such a rule is computed at each use,
+and passes uses on to its inputs: views by substitution, reductions with loops of their own inside of those loops of the
+root that they depend on (shared prefix, sibling nests).
 """
 
 from __future__ import annotations
@@ -53,23 +53,23 @@ from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Loop, Shape, indirect_in, loop, loops_in, of
 
-# Work that may be done more than once to save a trip through memory, an addition being 1.
+# The work that may be repeated to save a pass through memory; an addition is 1.
 _DEBT = 8
-# What one more evaluation in a loop that does not matter counts, in evaluations.
+# The cost of a repeated evaluation in a loop without influence, in evaluations.
 _REPEATED = 4
-# The most places that compute the same node.
+# The most uses at which a node is computed.
 _USES = 12
-# Code of a kernel, in operations, so that C compilers take time linear in the size of the graph.
+# The most code of a kernel, in operations, so that compile time is linear in the size of the graph.
 _CODE = 400
-# Reductions and running sums inlined into a kernel: each has an accumulator.
+# The most reductions and running sums inlined into a kernel: each has an accumulator.
 _REDUCTIONS = 16
 
 
 @attrs.frozen(eq=False)
 class Step:
-    """The evaluation of `node` at `use` inside a kernel: it reads its inputs at `read`, reducing over `loops`.
+    """The evaluation of `node` at `use` in a kernel: it reads its inputs at `read`, and reduces over `loops`.
 
-    Inputs that are read at different indices, as of a gather, have a use each in `apart`.
+    Inputs that are read at different indices, as those of a gather, have a use each in `apart`.
     """
 
     node: Node
@@ -80,13 +80,13 @@ class Step:
 
     @property
     def reads(self) -> tuple[Use, ...]:
-        """Where each input is read."""
+        """The use of each input."""
         return self.apart or (self.read,) * len(self.node.inputs)
 
 
 @attrs.frozen(eq=False)
 class Group:
-    """One kernel: `steps` in order of evaluation, the last being `root`, whose value is stored."""
+    """One kernel: `steps` in order of evaluation; the last one is `root`, whose value is stored."""
 
     root: Node
     reason: str
@@ -96,9 +96,9 @@ class Group:
 
 @attrs.frozen(eq=False, repr=False)
 class Schedule:
-    """Kernels in an order in which inputs come first. Outputs that have no kernel are copied in the end.
+    """Kernels in an order in which inputs come first. Outputs without a kernel are copied at the end.
 
-    `arrays` are the index arrays, with what stands for them in the uses.
+    `arrays` are the index arrays, with their stand-ins in uses.
     """
 
     graph: Graph
@@ -123,19 +123,19 @@ class _Kernel:
         self.next_loop = len(self.whole.at)
         self.code = 0
         self.reductions = 0
-        self.along_memory: bool | None = None  # whether the terms of its reductions follow each other in memory
-        self.runs: set[bool] = set()  # whether those that run along the innermost loop go backwards
-        self.steps: list[Step] = []  # readers first
+        self.along_memory: bool | None = None  # whether the terms of its reductions are contiguous
+        self.runs: set[bool] = set()  # whether running sums along the innermost loop go backward
+        self.steps: list[Step] = []  # users first
 
     def group(self) -> Group:
         return Group(self.root, self.reason, self.loops, tuple(reversed(self.steps)))
 
 
-Debts = dict[tuple[_Kernel, Use], int]  # for each use, the work repeated on the way to it
+Debts = dict[tuple[_Kernel, Use], int]  # for each use, the work that is repeated up to there
 
 
 class _Scheduler:
-    """The state of one walk over a graph."""
+    """Schedules a graph, node by node."""
 
     def __init__(self, graph: Graph, checks: bool) -> None:
         nodes = graph.nodes()
@@ -170,26 +170,26 @@ class _Scheduler:
     def reason_to_keep(self, node: Node, uses: Debts) -> str:
         return next((reason for reason, holds in KEEP.get(type(node), ()) if holds(self, node, uses)), "")
 
-    # --- what the rules ask
+    # --- queries of the rules
 
     def fits_reduction(self, node: Node, uses: Debts) -> bool:
-        """Whether a reduction of this node's shape can be computed at its uses: once, under the root's loops."""
+        """Whether a reduction of this shape can be computed at its uses: once, inside of the root's loops."""
         if len(uses) != 1:
             return False
         ((kernel, use),) = uses
         place = kernel.nesting.place(use)
-        # Loops round a reduction may change places; those of a scatter may not.
+        # Loops round a reduction may be interchanged; those round a scatter may not.
         full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
         if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
             return False
-        if len(place.loops) < len(kernel.loops):  # the loops of a matrix product change places: nothing is between them
+        if len(place.loops) < len(kernel.loops):  # a matrix product interchanges loops: nothing is between them
             return kernel.root not in self.products
-        # Sums of rows and sums of columns want their loops in different orders.
+        # Sums of rows and sums of columns need their loops in different orders.
         along = reduces_along_memory(node) if isinstance(node, MapReduce) else None
         return along is None or kernel.along_memory in (None, along)
 
     def fits_run(self, node: Cumulative, uses: Debts) -> bool:
-        """Whether it can run along the innermost loop of the kernel that reads it, in one direction with others."""
+        """Whether it can run along the innermost loop of the kernel that uses it, in the direction of others there."""
         if not self.fits_reduction(node, uses):
             return False
         ((kernel, use),) = uses
@@ -199,12 +199,12 @@ class _Scheduler:
         return backward is not None and not any(loops_in(p) & own for p in elsewhere) and kernel.runs <= {backward}
 
     def repeated(self, node: Node, uses: Debts, reduces: bool) -> bool:
-        """Whether some use (inside a reduction) computes elements several times."""
+        """Whether some use, in a reduction, computes elements several times."""
         places = [(use, kernel.nesting.place(use)) for kernel, use in uses]
         return any((place.reduces or not reduces) and repeats(node.shape, use.at, place.loops) for use, place in places)
 
     def debt(self, node: Node, uses: Debts) -> int:
-        """The work that is repeated if the node is computed at its uses."""
+        """The repeated work if the node is computed at its uses."""
         if not isinstance(node, MapReduce):
             return max(uses.values(), default=0)
         again = len(uses) - 1 + (_REPEATED if self.repeated(node, uses, reduces=False) else 0)
@@ -220,7 +220,7 @@ class _Scheduler:
     # --- evaluation at a use
 
     def expand(self, kernel: _Kernel, node: Node, use: Use, debt: int) -> None:
-        """Add the step, and pass the uses on."""
+        """Add the step, and pass uses on to its inputs."""
         read: Use = use
         loops: tuple[Loop, ...] = ()
         apart: tuple[Use, ...] = ()
@@ -243,7 +243,7 @@ class _Scheduler:
             debts[kernel, place] = max(debt, debts.get((kernel, place), 0))
 
     def by_data(self, node: Gather | Scatter, use: Use) -> tuple[Use, ...]:
-        """The uses of what is indexed, of the indices, and of updates."""
+        """The uses of the indexed array, the indices, and the updates."""
         rank = len(node.indices[0].shape)
         position, rest = use.at[:rank], use.at[rank:]
         places = self.indirects.places(node, position)
@@ -259,7 +259,7 @@ class _Scheduler:
         return Use(inner.each(node.index), tuple(dict.fromkeys((*use.conditions, *fresh))))
 
     def over_domain(self, kernel: _Kernel, node: MapReduce, use: Use) -> tuple[Use, tuple[Loop, ...]]:
-        """The use of a map's operands, and the loops of a reduction, which get numbers of the kernel."""
+        """The use of a map's operands, and the loops of a reduction, numbered in the kernel."""
         if node.reduce is None:
             return use, ()
         index = list(use.at)
@@ -284,7 +284,7 @@ class _Scheduler:
 
 
 def runs_backward(node: Cumulative, use: Use, loops: Sequence[Loop]) -> bool | None:
-    """Whether the innermost loop has to go backward for a node read at `use` to run along it; None if it cannot."""
+    """Whether the innermost loop must run backward for a node read at `use` to run along it; None if it cannot."""
     here, extent = use.at[node.axis], node.shape[node.axis]
     if not loops or loops[-1].extent is not extent:
         return None
@@ -292,7 +292,7 @@ def runs_backward(node: Cumulative, use: Use, loops: Sequence[Loop]) -> bool | N
     return turned.get(here)
 
 
-# --- what is kept: the first rule that holds says why
+# --- the rules that keep a node: the first that holds gives the reason
 
 
 def _is_output(s: _Scheduler, node: Node, uses: Debts) -> bool:
@@ -346,8 +346,8 @@ def _is_read_again_in_reduction(s: _Scheduler, node: Gather, uses: Debts) -> boo
 
 
 def _asks_index_arrays(s: _Scheduler, node: View | Gather, uses: Debts) -> bool:
-    """Whether its own conditions hold elements of index arrays that are there only where those of a use hold. A load
-    evaluates one after the other; what chooses between values of another view is evaluated everywhere."""
+    """Whether its own conditions contain elements of index arrays that exist only under the conditions of a use. A load
+    evaluates conditions one by one; a select of another view evaluates all of them."""
     reads = [(use, s.by_data(node, use)[0] if isinstance(node, Gather) else s.through(node, use)) for _, use in uses]
     own = [c for use, read in reads if use.conditions for c in read.conditions[len(use.conditions) :]]
     return isinstance(node.src, (View, Gather)) and any(map(indirect_in, own))
@@ -398,20 +398,20 @@ KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
 
 
 def schedule(graph: Graph, checks: bool = False) -> Schedule:
-    """Decide for every node where it is computed. With `checks` strict indices are not moved inside."""
+    """Decide for each node where it is computed. With `checks` strict indices are not clipped."""
     scheduler = _Scheduler(graph, checks)
     return Schedule(graph, tuple(scheduler.run()), scheduler.indirects.arrays)
 
 
 class GroupText(NamedTuple):
-    """A kernel as text: a line that says why it is there, and one for each of its steps."""
+    """A kernel as text: a line with the reason for it, and one for each of its steps."""
 
     head: str
     steps: tuple[str, ...]
 
 
 def group_texts(s: Schedule) -> list[GroupText]:
-    """What is computed in each kernel, and how often in all. Nodes have the numbers that they have in the graph."""
+    """The work of each kernel as text, and the number of evaluations. Nodes have their numbers in the graph."""
     names = node_names(s.graph)
     count: dict[Node, int] = {}
     for group in s.groups:
@@ -439,7 +439,7 @@ def _text(s: Schedule) -> str:
 
 
 def verify_schedule(s: Schedule) -> None:
-    """Raise VerificationError unless every live node is computed, and each value before it is read."""
+    """Raise VerificationError unless every live node is computed, each before its users."""
     stored: set[Node] = {n for n in s.graph.nodes() if isinstance(n, (Input, Constant))}
     computed = set(stored)
     roots = {group.root for group in s.groups}

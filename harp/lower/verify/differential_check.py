@@ -1,7 +1,7 @@
-"""The differential check: runs a graph before and after a pass, or the program made of it, on random data of small
-sizes, and compares.
+"""The differential check: runs a graph before and after a pass, or the program made from it, on random data of small
+sizes, and compares the results.
 
-Sizes for which an index would leave its array break a guard of the trace; they are passed over.
+Sizes for which an index would be outside of its array violate a guard of the trace, and are skipped.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ _TOLERANCES = {bf16: 3e-2, f16: 4e-3, f32: 1e-3, c64: 1e-3, f64: 1e-9, c128: 1e-
 def check_graph(before: Graph, after: Graph) -> None:
     """Raise VerificationError unless both graphs compute the same."""
     for case in _cases(before):
-        found = interpret(muted(silenced(after)), case.inputs, case.sizes)
-        _compare(case.outputs, found, lambda: f"a pass over the graph\n{after}")
+        results = interpret(muted(silenced(after)), case.inputs, case.sizes)
+        _compare(case.outputs, results, lambda: f"a pass over the graph\n{after}")
 
 
 def check_program(graph: Graph, program: Program, is_checked: bool = False) -> None:
-    """Raise VerificationError unless the program computes what the graph means. One that `is_checked` reports indices
-    outside, and computes nothing: it is not run on them."""
+    """Raise VerificationError unless the program computes the graph. A program that `is_checked` reports indices
+    outside and computes nothing then, so it is not run on such data."""
     captured = [c.captured.array for c in graph.captured]
     for case in _cases(graph, is_checked):
         if iterations(program, case.sizes) <= _MOST_ITERATIONS:
-            found = execute(program, [*case.inputs, *captured], case.sizes)[: len(graph.outputs)]
-            _compare(case.outputs, found, lambda: f"the program of\n{graph}")
+            results = execute(program, [*case.inputs, *captured], case.sizes)[: len(graph.outputs)]
+            _compare(case.outputs, results, lambda: f"the program of\n{graph}")
 
 
 def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> NDArray:
-    """FreshLoops near 1, where nothing overflows and logarithms exist."""
+    """Numbers near 1, where nothing overflows and logarithms exist."""
     generator = np.random.default_rng(seed)
     if dtype.kind is Kind.BOOL:
         return np.asarray(generator.integers(0, 2, shape).astype(bool))
@@ -64,7 +64,7 @@ def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> NDArray:
 
 @attrs.frozen
 class _Case:
-    """Sizes, data, and what the graph makes of it."""
+    """Sizes, data, and the graph's results for them."""
 
     sizes: Sizes
     inputs: list[NDArray]
@@ -78,10 +78,10 @@ def _cases(graph: Graph, is_checked: bool = False) -> tuple[_Case, ...]:
 
 
 def _case(graph: Graph, sizes: Sizes, is_checked: bool) -> _Case | None:
-    """Random data of these sizes; None where a view leaves its array, perhaps in the body of a loop, or of what Python
-    is given: with HARP_VERIFY=3 the interpreter looks at that. Indices that are data may be outside, unless they are
+    """Random data of these sizes; None if a view leaves its array, possibly in the body of a loop or in operands of
+    Python: with HARP_VERIFY=3 the interpreter checks that. Indices that are data may be outside, unless they are
     checked."""
-    arrays = [random_array(i.dtype, _numbers(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
+    arrays = [random_array(i.dtype, _concrete_shape(i.shape, sizes), k) for k, i in enumerate(graph.inputs)]
     try:
         return _Case(sizes, arrays, list(interpret(muted(graph), arrays, sizes, is_checked)))
     except (AddressError, IndexOutOfRangeError):
@@ -89,7 +89,7 @@ def _case(graph: Graph, sizes: Sizes, is_checked: bool) -> _Case | None:
 
 
 def _sizes(graph: Graph) -> Iterator[Sizes]:
-    """Small sizes, for which shapes exist."""
+    """Small sizes for which shapes exist."""
     symbols = sizes_of(graph)
     generator = np.random.default_rng(len(symbols))
     tries: list[Sequence[int]] = [[4] * len(symbols)]
@@ -100,17 +100,17 @@ def _sizes(graph: Graph) -> Iterator[Sizes]:
 
 
 def _is_small(shape: tuple[Index, ...], sizes: Sizes) -> bool:
-    """Whether this is the shape of an array, and of a small one."""
-    numbers = _numbers(shape, sizes)
+    """Whether this is the shape of an array, and a small one."""
+    numbers = _concrete_shape(shape, sizes)
     return min(numbers, default=0) >= 0 and bool(np.prod(numbers) <= _MOST_ELEMENTS)
 
 
-def _numbers(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:
+def _concrete_shape(shape: tuple[Index, ...], sizes: Sizes) -> tuple[int, ...]:
     return tuple(evaluate(p, lambda atom: sizes[cast(Symbol, atom)]) for p in shape)
 
 
-def _compare(expected: Sequence[NDArray], found: Sequence[NDArray], what: Callable[[], str]) -> None:
-    for number, (a, b) in enumerate(zip(expected, found, strict=True)):
+def _compare(expected: Sequence[NDArray], results: Sequence[NDArray], what: Callable[[], str]) -> None:
+    for number, (a, b) in enumerate(zip(expected, results, strict=True)):
         dtype = as_dtype(a.dtype)
         tolerance = _TOLERANCES.get(dtype, 0.0)
         if dtype.is_half:

@@ -1,4 +1,4 @@
-"""What the interpreter of the loop IR computes with: names, index expressions, memories and values, all checked.
+"""The checked evaluation of the interpreter of the loop IR: names, index expressions, memories and values.
 
 Every expression becomes a closure once; index expressions become Python functions of a list of atom values.
 """
@@ -23,18 +23,18 @@ from harp.trace.scalar.ops import INFO, Op, convert
 Value = Callable[[], np.generic]
 Number = Callable[[], int]
 
-# What an element holds before it is written, and behind the end of a buffer: nothing may depend on it.
+# The content of elements before they are written, and behind the end of a buffer: no result may depend on it.
 _GARBAGE = 77
 
 
 class CheckedArray:
-    """What a buffer stands for at the moment: a flat array, and what of it was written."""
+    """The current memory of a buffer: a flat array, and which elements were written."""
 
     __slots__ = ("flat", "shape", "strides", "written")
 
     def __init__(self) -> None:
         self.flat: Array | None = None
-        self.written: Array | None = None  # None where all of it is
+        self.written: Array | None = None  # None if all were
         self.shape: tuple[int, ...] = ()
         self.strides: tuple[int, ...] = ()
 
@@ -62,22 +62,22 @@ class Evaluator:
     # --- names and indices
 
     def slot(self, atom: Atom) -> int:
-        found = self._slots.get(atom)
-        if found is None:
-            found = self._slots[atom] = len(self._values)
+        number = self._slots.get(atom)
+        if number is None:
+            number = self._slots[atom] = len(self._values)
             self._values.append(None)
-        return found
+        return number
 
     def bind(self, atom: Atom, value: int | None) -> None:
         self._values[self.slot(atom)] = value
 
     def number(self, p: Index) -> Number:
         """The value of an index expression, as a generated function."""
-        found = self._numbers.get(p)
-        if found is None:
+        function = self._numbers.get(p)
+        if function is None:
             names = {"v": self._values, "divide": divide, "max": max, "indirect": self._indirects}
-            found = self._numbers[p] = eval(_compiled(self._source(p)), names)
-        return found
+            function = self._numbers[p] = eval(_compiled(self._source(p)), names)
+        return function
 
     def _source(self, p: Index) -> str:
         return Fold(_total_source, _term_source, "divide({}, {})".format, "max({}, 0)".format, self._leaf_source)(p)
@@ -89,7 +89,7 @@ class Evaluator:
         return f"v[{self.slot(atom)}]"
 
     def _indirect(self, atom: Indirect) -> Number:
-        """An element of an index array as a position, checked like any load."""
+        """An element of an index array as an index, checked like any load."""
         array = cast(Buffer, atom.array)
         at, memory, extent = self.element(array, atom.at, "load"), self.memory(array), self.number(atom.size)
 
@@ -164,7 +164,7 @@ class Evaluator:
         return run
 
     def read(self, memory: CheckedArray, position: int, buffer: Buffer, index: tuple[Index, ...]) -> np.generic:
-        """The element at a position that was checked; behind the end is garbage."""
+        """The element at a checked position; behind the end it is garbage."""
         assert memory.flat is not None
         if position >= memory.flat.size:
             return buffer.dtype.numpy.type(_GARBAGE)
@@ -184,7 +184,7 @@ class Evaluator:
         return row
 
     def write_row(self, buffer: Buffer, at: tuple[int, ...], lanes: slice | EllipsisType, values: Array) -> None:
-        """Store to a part of a row along the last axis, or to all that has these indices."""
+        """Store to a part of a row along the last axis, or to everything at these indices."""
         memory = self.memory(buffer)
         if memory.flat is None:
             raise self.error(f"a row of {buffer.name} is stored to, which is not allocated here")
@@ -215,7 +215,7 @@ class Evaluator:
         return run
 
     def allocate(self, buffer: Buffer, shape: tuple[int, ...]) -> Array:
-        """Fresh memory, nothing of it written."""
+        """New memory, of which nothing is written."""
         size = math.prod(max(extent, 0) for extent in shape)
         flat = np.full(size, _GARBAGE, buffer.dtype.numpy)
         self.memory(buffer).set(flat, np.zeros(size, bool), shape)
@@ -228,7 +228,7 @@ def _exactly(value: object, kind: type[np.generic]) -> np.generic:
 
 @lru_cache(maxsize=1 << 12)
 def _compiled(source: str) -> CodeType:
-    """The same expressions come again after every pass."""
+    """The compiled source: the same expressions recur after every pass."""
     return compile(f"lambda: {source}", "<index>", "eval")
 
 

@@ -1,5 +1,5 @@
-"""Runs programs and kernels of the loop IR in Python, checking what C cannot: bounds, and reads before writes. Slow,
-for small data.
+"""Runs programs and kernels of the loop IR in Python, and checks bounds and reads before writes, which C does not.
+Slow, for small data.
 
 Parallel loops run backwards: their order must not matter.
 """
@@ -99,16 +99,16 @@ class Interpreter(Evaluator):
         return run
 
     def callback(self, stmt: ForeignCall) -> Run:
-        """Nothing is called: a stand-in computes what a function returns."""
+        """Calls nothing: a stand-in computes the results."""
         calls = [self.number(p) for p in stmt.calls]
         results = [([self.number(p) for p in t.shape[len(calls) :]], t.dtype) for t in stmt.targets]
 
         def run() -> None:
-            given = [self.read_row(source, ()) for source in stmt.sources]
-            wanted = [(tuple(p() for p in own), dtype) for own, dtype in results]
-            of_function = StandIn(stmt.number).compute(tuple(p() for p in calls), given, wanted) if stmt.pure else ()
-            for target, made in zip(stmt.targets, of_function or [given[0] + 1], strict=True):
-                self.write_row(target, (), ..., made)
+            operands = [self.read_row(source, ()) for source in stmt.sources]
+            kinds = [(tuple(p() for p in shape), dtype) for shape, dtype in results]
+            of_function = StandIn(stmt.number).compute(tuple(p() for p in calls), operands, kinds) if stmt.pure else ()
+            for target, result in zip(stmt.targets, of_function or [operands[0] + 1], strict=True):
+                self.write_row(target, (), ..., result)
 
         return run
 
@@ -153,7 +153,7 @@ class Interpreter(Evaluator):
 
     @staticmethod
     def move(target: CheckedArray, source: CheckedArray) -> None:
-        """What the source holds is the target's, and nothing has been written to the source."""
+        """Move the elements of the source to the target, and mark the source as unwritten."""
         assert target.flat is not None and source.flat is not None
         target.flat[:] = source.flat
         if target.written is not None:
@@ -237,15 +237,15 @@ HEADS: Mapping[type[Head], Callable[..., Run]] = {
 
 
 def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:
-    """The outputs of a program. Raises VerificationError at the first thing that a program must not do."""
+    """The outputs of a program. Raises VerificationError where a program breaks a rule."""
     interpreter = Interpreter(sizes)
     for buffer, array in zip(program.inputs, inputs, strict=True):
-        _place(interpreter, buffer, array, None)
+        _set_memory(interpreter, buffer, array, None)
     for buffer in (*program.outputs, *(b for slot in program.scratch for b in slot.buffers)):
         interpreter.allocate(buffer, _shape(interpreter, buffer))
     for source, target in program.donated:
         array = inputs[source].copy()
-        _place(interpreter, program.outputs[target], array, np.ones(array.size, bool))
+        _set_memory(interpreter, program.outputs[target], array, np.ones(array.size, bool))
     neighbours = {b: slot.buffers for slot in program.scratch for b in slot.buffers}
     for call in program.calls:
         kernel = program.kernels[call.kernel]
@@ -256,17 +256,17 @@ def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, in
                 for other in neighbours.get(actual.buffer, ()):
                     if other is not actual.buffer:  # they take turns in one slot
                         _forget(interpreter, other)
-            _place(function, formal, *_given(interpreter, actual))
+            _set_memory(function, formal, *_passed(interpreter, actual))
         function.run(kernel)
     return [_finished(interpreter, buffer) for buffer in program.outputs]
 
 
 def run_kernel(kernel: Kernel, buffers: Mapping[Buffer, Array], sizes: Mapping[Symbol, int]) -> None:
-    """Run one kernel on arrays, in place. Outputs count as unwritten, and must be stored in full."""
+    """Run one kernel on arrays, in place. Outputs count as unwritten, and must be stored completely."""
     interpreter = Interpreter(sizes)
     written = {b: np.zeros(a.size, bool) for b, a in buffers.items() if b.space is Space.OUTPUT}
     for buffer, array in buffers.items():
-        _place(interpreter, buffer, array, written.get(buffer))
+        _set_memory(interpreter, buffer, array, written.get(buffer))
     interpreter.run(kernel)
     for buffer, mask in written.items():
         _all_written(buffer, mask)
@@ -276,15 +276,15 @@ def _shape(interpreter: Interpreter, buffer: Buffer) -> tuple[int, ...]:
     return tuple(interpreter.number(p)() for p in buffer.shape)
 
 
-def _place(interpreter: Interpreter, buffer: Buffer, array: Array, written: Array | None) -> None:
+def _set_memory(interpreter: Interpreter, buffer: Buffer, array: Array, written: Array | None) -> None:
     shape = _shape(interpreter, buffer)
     if array.shape != shape or array.dtype != buffer.dtype.numpy:
         raise VerificationError(f"{buffer.name} is {buffer.dtype}{list(shape)}, the array {array.dtype}{array.shape}")
     interpreter.memory(buffer).set(array.reshape(-1), written, shape)
 
 
-def _given(interpreter: Interpreter, argument: Subarray) -> tuple[Array, Array | None]:
-    """The part of an array that a call gives, and what of it was written. Of a part that is not there, nothing was."""
+def _passed(interpreter: Interpreter, argument: Subarray) -> tuple[Array, Array | None]:
+    """The part of an array that a call passes, and what of it was written; nothing of a part that does not exist."""
     memory, at = interpreter.memory(argument.buffer), [interpreter.number(p)() for p in argument.at]
     assert memory.flat is not None
     shape = memory.shape[len(at) :]
@@ -319,16 +319,16 @@ def _all_written(buffer: Buffer, written: Array) -> None:
 
 def iterations(program: Program, sizes: Mapping[Symbol, int]) -> int:
     """An estimate of how many scalar operations `execute` would do."""
-    given: dict[Atom, int] = dict(sizes.items())
+    values: dict[Atom, int] = dict(sizes.items())
     total = 0
     for call in program.calls:
         kernel = program.kernels[call.kernel]
-        total += _work(kernel.body, {s: _estimate(p, given) for s, p in zip(kernel.sizes, call.sizes, strict=True)})
+        total += _work(kernel.body, {s: _estimate(p, values) for s, p in zip(kernel.sizes, call.sizes, strict=True)})
     return total
 
 
 def _work(stmt: Stmt, values: dict[Atom, int]) -> int:
-    """Loops inside expressions stand at 0, so ragged extents count as full."""
+    """The operations of a statement, estimated. Loops in extents are taken as 0, so ragged extents count as full."""
     if isinstance(stmt, Store):
         return sum(not isinstance(e, Const) for e in walk((stmt.value,))) + 1
     if isinstance(stmt, ForeignCall):

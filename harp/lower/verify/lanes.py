@@ -1,12 +1,12 @@
-"""What private arrays and the lanes of sub-groups must obey: each work-item has its own element, and of the lanes it
-reads those of its sub-group.
+"""The rules for private arrays and the lanes of sub-groups: each work-item has its own element, and in lanes it reads
+those of its sub-group only.
 
     for item t < 256 { digits (s, u) = t; parts[s, u] = ... }
     for item t < 256 { digits (s, u) = t; for v < 16: part += parts[s, v] }
 
-A read of lanes is an exchange that all work-items of a sub-group take part in, with what they had before the loop that
-they share: so it is the whole value of a store, no branch or loop round it depends on the work-item or on data, and the
-loop of items has one iteration for each lane, and does not store to what it reads of others.
+A read of lanes is an exchange in which all work-items of a sub-group take part, with their values from before the item
+loop: so it is the whole value of a store, no branch or loop round it depends on the work-item or on data, and the item
+loop has an iteration for each lane, and does not store to the array that it reads.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from harp.trace.index.polynomial import ZERO, Atom, Index, Indirect, Loop, of, p
 
 @attrs.frozen
 class _Item:
-    """The loop of items round a statement: its position, also by digits; what depends on it, what the loop stores to,
-    and whether all of a sub-group get to the statement."""
+    """The item loop round a statement: its position, also by digits; the atoms that depend on it, the buffers that the
+    loop stores to, and whether all work-items of a sub-group reach the statement."""
 
     loop: Loop
     place: Index
@@ -48,15 +48,15 @@ class _Item:
     uniform: bool = True
 
     def varies(self, indices: Iterable[Index]) -> bool:
-        """Whether they may differ between the work-items of a sub-group."""
+        """Whether indices may differ between the work-items of a sub-group."""
         return any(a in self.varying or isinstance(a, Indirect) for p in indices for a in value_atoms(p))
 
 
 def lane_errors(s: Stmt, item: _Item | None = None) -> Iterator[str]:
-    """What is wrong with the accesses to what each work-item has a part of, one line each."""
+    """Errors in accesses to private arrays and lanes, one line each."""
     if isinstance(s, Nest):
         for place, head in enumerate(s.heads):
-            item = _inside(head, item, (s.heads[place + 1 :], s.body))
+            item = _item_behind(head, item, (s.heads[place + 1 :], s.body))
     elif item is not None and (
         (isinstance(s, If) and item.varies(s.conditions)) or (isinstance(s, Repeat) and s.test is not None)
     ):
@@ -74,8 +74,8 @@ def lane_errors(s: Stmt, item: _Item | None = None) -> Iterator[str]:
         yield from lane_errors(part, item)
 
 
-def _inside(head: Head, item: _Item | None, inner: tuple[tuple[Head, ...], Stmt]) -> _Item | None:
-    """The loop of items behind a head."""
+def _item_behind(head: Head, item: _Item | None, inner: tuple[tuple[Head, ...], Stmt]) -> _Item | None:
+    """The item loop behind a head."""
     if isinstance(head, For) and head.kind is LoopKind.ITEM:
         return _Item(head.loop, of(head.loop), frozenset({head.loop}), effects(Nest(*inner)).writes)
     if item is None:
@@ -91,7 +91,7 @@ def _inside(head: Head, item: _Item | None, inner: tuple[tuple[Head, ...], Stmt]
 
 
 def _is_own(buffer: Buffer, index: tuple[Index, ...], item: _Item | None) -> bool:
-    """Whether the element is one of this work-item, or of all."""
+    """Whether an element belongs to this work-item, or to all."""
     if buffer.space is Space.PRIVATE:
         return item is not None and item.loop.extent is buffer.shape[0] and index[0].atom is item.loop
     if buffer.space is not Space.LANES:
@@ -100,11 +100,11 @@ def _is_own(buffer: Buffer, index: tuple[Index, ...], item: _Item | None) -> boo
 
 
 def _reaches(load: Load, item: _Item | None) -> bool:
-    """Whether the element is that of a work-item of the same sub-group, at a place where all of it are."""
+    """Whether a load reads from a work-item of the same sub-group, at a statement that the whole sub-group reaches."""
     if item is None or not item.uniform or load.conditions or not _are_all(load.buffer, item):
         return False
-    own = item.place - load.index[0] * load.buffer.shape[1]
-    inside = nonnegative(own) and nonnegative(load.buffer.shape[1] - 1 - own)
+    distance = item.place - load.index[0] * load.buffer.shape[1]
+    inside = nonnegative(distance) and nonnegative(load.buffer.shape[1] - 1 - distance)
     return inside and load.buffer not in item.written
 
 

@@ -1,9 +1,9 @@
-"""The static verifier: what every kernel and program must obey, whatever the sizes.
+"""The static verifier: the rules that every kernel and program obeys, for all sizes.
 
-Names are bound before use, indices have the rank of their buffer and stay inside it, dtypes agree, inputs are never
-stored to, scratch buffers that live at the same time have different slots, parallel iterations do not meet, no kernel
-uses an input that an output lives in. A broken rule raises VerificationError with the kernel's text. Bounds that are
-neither proved nor refuted are returned as text.
+Names are bound before use, indices have the rank of their buffer and stay inside of it, dtypes agree, inputs are never
+stored to, scratch buffers with overlapping lifetimes have different slots, parallel iterations are independent, and no
+kernel uses an input that an output lives in. A broken rule raises VerificationError with the kernel's text. Bounds that
+are neither proved nor refuted are returned as text.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _FEW_FACTS = 8
 
 
 class Environment(NamedTuple):
-    """What is known at a place: bound names, lets with their values, facts `p >= 0`, and allocated buffers."""
+    """The facts at a statement: bound names, lets with their values, facts `p >= 0`, and allocated buffers."""
 
     names: frozenset[Atom]
     lets: Mapping[Atom, Index]
@@ -88,7 +88,7 @@ def _require_sizes(program: Program, indices: Iterable[Index], what: str) -> Non
 
 
 def _check_call(program: Program, call: Call, known: frozenset[Buffer]) -> None:
-    """A call gives each parameter an array of its dtype and shape, of which those that are stored to are its own."""
+    """A call passes each parameter an array of its dtype and shape, and no input where the kernel stores."""
     kernel = program.kernels[call.kernel]
     parameters = formals(kernel)
     what = f"the call of {kernel.name} with {[buffer.name for buffer in call.buffers]}"
@@ -104,14 +104,14 @@ def _check_call(program: Program, call: Call, known: frozenset[Buffer]) -> None:
         _require_sizes(program, argument.at, what)
         fits = actual.dtype is formal.dtype and argument.shape == sizes.each(formal.shape)
         _require(fits, f"{what}: {actual.name} is another kind of array than {formal.name}")
-        given = actual.space is Space.INPUT
-        _require(formal not in writes or not given, f"{what} stores to the input {actual.name}")
-        anything = formal.dtype is not bool_ or formal.space is Space.INPUT or not given
+        is_input = actual.space is Space.INPUT
+        _require(formal not in writes or not is_input, f"{what} stores to the input {actual.name}")
+        anything = formal.dtype is not bool_ or formal.space is Space.INPUT or not is_input
         _require(anything, f"{what}: {formal.name} is 0 or 1, and {actual.name} may hold any byte")
 
 
 def _require_apart(kernel: Kernel, call: Call, what: str) -> None:
-    """Two parameters share no memory: of one buffer, they are given parts with different numbers for indices."""
+    """No two parameters share memory: parts of one buffer have different constants as indices."""
     writes = effects(kernel.body).writes
     for (one, a), (other, b) in combinations(zip(formals(kernel), call.arguments, strict=True), 2):
         if a.buffer is not b.buffer or (one not in writes and other not in writes and a.at != b.at):
@@ -121,7 +121,7 @@ def _require_apart(kernel: Kernel, call: Call, what: str) -> None:
 
 
 def verify_kernel(kernel: Kernel) -> list[str]:
-    """Check a kernel on its own; one that has not been outlined may use any size and any buffer of the program."""
+    """Check a kernel on its own; one that is not outlined may use any size and any buffer of the program."""
     unproven: list[str] = []
     buffers, sizes = formals(kernel), frozenset[Atom](kernel.sizes)
     if not buffers:
@@ -162,7 +162,7 @@ def _bound(stmt: Stmt) -> Iterable[Atom]:
 
 
 def _check_donated(program: Program) -> None:
-    """An output that lives in an input is like it, the only one there, and all that kernels use of this memory."""
+    """An output that lives in an input has its dtype and shape, is the only one, and replaces it in all kernels."""
     touched = {buffer for call in program.calls for buffer in call.buffers}
     for numbers in zip(*program.donated, strict=True):
         _require(len(set(numbers)) == len(numbers), f"of {program.donated}, two share an array")
@@ -174,23 +174,23 @@ def _check_donated(program: Program) -> None:
 
 
 def _check_order(program: Program) -> None:
-    """Outputs are stored, and nothing is read before a kernel wrote it; arrays without elements need not be."""
+    """Outputs are stored, and no buffer is read before it is written, except arrays without elements."""
     written: set[Buffer] = {*program.inputs, *(program.outputs[output] for _, output in program.donated)}
     for call in program.calls:
         kernel = program.kernels[call.kernel]
         used = effects(kernel.body)
-        given = dict(zip(formals(kernel), call.buffers, strict=True))
+        passed = dict(zip(formals(kernel), call.buffers, strict=True))
         for formal in used.reads - used.writes:
-            actual = given[formal]
+            actual = passed[formal]
             if actual not in written and ZERO not in actual.shape:
                 raise VerificationError(f"reads {actual.name} before any kernel wrote it\n{kernel_text(kernel)}")
-        written |= {given[formal] for formal in used.writes}
+        written |= {passed[formal] for formal in used.writes}
     for buffer in program.outputs:
         _require(buffer in written or ZERO in buffer.shape, f"output {buffer.name} is never stored")
 
 
 def _check_slots(program: Program) -> list[str]:
-    """Buffers that live at the same time do not share memory, and each fits into its slot."""
+    """Buffers with overlapping lifetimes share no memory, and each fits into its slot."""
     lives = lifetimes(call.buffers for call in program.calls)
     unproven = []
     for number, slot in enumerate(program.scratch):
@@ -205,7 +205,7 @@ def _check_slots(program: Program) -> list[str]:
 
 
 class _Checker:
-    """The rules for one kernel."""
+    """Checks the rules for one kernel."""
 
     def __init__(self, kernel: Kernel, unproven: list[str]) -> None:
         self.kernel = kernel
@@ -244,7 +244,7 @@ class _Checker:
                 self.require(False, f"{atom} in {p} is used where nothing binds it")
 
     def proved(self, p: Index, scope: Environment) -> bool:
-        """Whether `p >= 0` follows from the loops and facts round it."""
+        """Whether `p >= 0` follows from the enclosing loops and facts."""
         p = scope.expand(p)
         if nonnegative(p):
             return True
@@ -254,20 +254,20 @@ class _Checker:
         return len(facts) <= _FEW_FACTS and any(nonnegative(p - a - b) for a, b in combinations(facts, 2))
 
     def access(self, buffer: Buffer, index: tuple[Index, ...], scope: Environment) -> None:
-        """Rank and bounds, of each index or of the offset in memory."""
+        """Check rank and bounds, of each index or of the offset in memory."""
         self.require(buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
         if len(index) != len(buffer.shape):
-            self.require(False, f"{_at(buffer, index)}, but {buffer.name} has rank {len(buffer.shape)}")
+            self.require(False, f"{_element_text(buffer, index)}, but {buffer.name} has rank {len(buffer.shape)}")
         inside = [
             self.proved(p, scope) and self.proved(extent - 1 - p, scope)
             for p, extent in zip(index, buffer.shape, strict=True)
         ]
         if all(inside):
             return
-        whole, room = flat(buffer, index), product(buffer.shape)
-        if whole is not None and self.proved(whole, scope) and self.proved(room - 1 - whole, scope):
+        whole, size = flat(buffer, index), product(buffer.shape)
+        if whole is not None and self.proved(whole, scope) and self.proved(size - 1 - whole, scope):
             return
-        self.unproven(f"{_at(buffer, index)} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
+        self.unproven(f"{_element_text(buffer, index)} is inside {buffer.name}[{', '.join(map(repr, buffer.shape))}]")
 
     # --- statements
 
@@ -287,15 +287,15 @@ class _Checker:
         self.access(buffer, stmt.index, scope)
 
     def row(self, stmt: Row, scope: Environment) -> None:
-        """What is stored to, the row of every source, and memory that is the kernel's own."""
+        """The target, the row of each source, and work memory, which belongs to the kernel."""
         target, info = stmt.target, ROWS[stmt.function]
         self.require(target.space is not Space.INPUT, f"the input {target.name} is stored to")
         self.require(stmt.lane not in scope.names, f"{stmt.lane} is bound twice")
         self.require(len(stmt.sources) == info.arity, f"{len(stmt.sources)} operands of {stmt.function.value}")
         self.require(target not in stmt.sources, f"{target.name} is stored to while its row is read")
         if stmt.work is not None:
-            own = stmt.work.space is Space.THREAD and stmt.work in scope.buffers
-            self.require(own, f"{stmt.work.name} is no memory of the kernel's own")
+            has_memory = stmt.work.space is Space.THREAD and stmt.work in scope.buffers
+            self.require(has_memory, f"{stmt.work.name} is no memory of the kernel's own")
         known = scope._replace(names=scope.names | {stmt.lane}, facts=(*scope.facts, stmt.lane.extent - 1))
         self.access(target, stmt.index, known)
         for source in stmt.sources:
@@ -305,7 +305,7 @@ class _Checker:
             self.require(source in scope.buffers and fits, f"{source.name} has no rows of {target.name}")
 
     def callback(self, stmt: ForeignCall, scope: Environment) -> None:
-        """Whole arrays of the program, of calls of one shape."""
+        """Whole arrays of the program, whose shapes begin with that of the calls."""
         for target in stmt.targets:
             self.require(target.space is not Space.INPUT, f"the input {target.name} is stored to")
             self.require(target not in stmt.sources, f"{target.name} is stored to while it is read")
@@ -392,7 +392,7 @@ class _Checker:
         return scope
 
 
-def _at(buffer: Buffer, index: tuple[Index, ...]) -> str:
+def _element_text(buffer: Buffer, index: tuple[Index, ...]) -> str:
     return f"{buffer.name}[{', '.join(map(repr, index))}]"
 
 

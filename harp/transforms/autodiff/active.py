@@ -40,32 +40,32 @@ def between(order: Sequence[Node], wrt: Sequence[Input], known: Known | None = N
 
 
 def active_inputs(node: Iteration, active: Callable[[Node], bool]) -> list[Input]:
-    """The inputs of the body through which a derivative flows: from active operands, and on through what is carried."""
-    return _inside(node, active, {})[0]
+    """The inputs of the body through which a derivative flows: of active operands, and carried values made of them."""
+    return _active_in_body(node, active, {})[0]
 
 
-def _inside(node: Iteration, active: Callable[[Node], bool], known: Known) -> tuple[list[Input], Active]:
+def _active_in_body(node: Iteration, active: Callable[[Node], bool], known: Known) -> tuple[list[Input], Active]:
     """The active inputs of the body, and its active nodes."""
     body = node.body
     operands = zip(body.inputs[1:], node.operands, strict=True)
-    found = {i for i, operand in operands if i.dtype.is_inexact and active(operand)}
-    key = node, frozenset(found)
+    reached = {i for i, operand in operands if i.dtype.is_inexact and active(operand)}
+    key = node, frozenset(reached)
     if key in known:
         return known[key]
     carried = body.place()[0]
     order = graph_of(body).nodes()
     while True:
-        inside = between(order, [i for i in body.inputs if i in found], known)
-        more = {body.inputs[k] for k in carried if body.outputs[k - 1] in inside} - found
+        inside = between(order, [i for i in body.inputs if i in reached], known)
+        more = {body.inputs[k] for k in carried if body.outputs[k - 1] in inside} - reached
         if not more:
-            return known.setdefault(key, ([i for i in body.inputs if i in found], inside))
-        found |= more
+            return known.setdefault(key, ([i for i in body.inputs if i in reached], inside))
+        reached |= more
 
 
 def _active_results(node: Several, active: Active, known: Known) -> set[int]:
     if not isinstance(node, Iteration):
         return {part.number for part in node.parts if part.dtype.is_inexact}
-    body, (inputs, inside) = node.body, _inside(node, active.__contains__, known)
+    body, (inputs, inside) = node.body, _active_in_body(node, active.__contains__, known)
     carried = {k - 1 for k in body.place()[0] if body.inputs[k] in inputs}
     return carried | {k for k, o in enumerate(body.outputs) if k >= body.carried and o in inside}
 
@@ -83,16 +83,16 @@ def require_inexact(wrt: Sequence[Input]) -> None:
 
 
 class Sites:
-    """Gives the nodes made for a node its place in the user's source."""
+    """Records, for the nodes that a rule makes, the source line of the node that they are made for."""
 
     def __init__(self, graph: Graph, known: Sequence[Node]) -> None:
         self.sites: dict[Node, Site] = dict(graph.sites)
         self._known: set[Node] = {*graph.inputs, *graph.nodes(), *known}
 
-    def name(self, made: Iterable[Node], primal: Node) -> None:
-        """Say of nodes, and of what was made for them, that they come from where `primal` does."""
+    def name(self, nodes: Iterable[Node], primal: Node) -> None:
+        """Give `made`, and the new nodes below it, the source line of `primal`."""
         site = self.sites.get(primal)
-        stack = list(made)
+        stack = list(nodes)
         while stack:
             node = stack.pop()
             if node not in self._known:

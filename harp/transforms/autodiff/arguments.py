@@ -39,7 +39,7 @@ class Staged(NamedTuple):
 def stage_arguments(
     function: Callable[..., Tree], argnums: Sequence[int], args: Sequence[Tree], kwargs: dict[str, Tree]
 ) -> Staged:
-    """Trace a function with respect to those arguments; it closes over the others.
+    """Trace a function of the arguments that `argnums` names; it closes over the others.
 
     Raises ArgumentError where `argnums` does not fit, IntegerGradientError for arrays that have no derivative.
     """

@@ -1,4 +1,4 @@
-"""`checkpoint`: what a function computes on its way is computed again for its gradient, and not kept.
+"""`checkpoint`: intermediate values of a function are computed again in the reverse pass instead of being kept.
 
 The reverse pass is an iteration that runs once: a graph of its own, which shares no value with the forward pass, and
 whose memory is free after it.
@@ -55,12 +55,12 @@ def checkpoint(
     policy: Policy | None = None,
     static_argnums: int | Sequence[int] = (),
 ) -> Transformed[P, R]:
-    """The same function, of which reverse mode keeps nothing but the arguments: it computes the function again, and so
-    takes less memory and more time. Use it round the layers of a deep network, or the steps of a loop.
+    """The same function, for which reverse mode keeps only the arguments: it computes the function again, and so takes
+    less memory and more time. Use it round the layers of a deep network, or the steps of a loop.
 
-    With a `policy`, of `harp.checkpoint_policies`, values that it accepts are kept, too. What loops inside keep of
-    their steps is always made again. Arguments that `static_argnums` names are passed as they are. `prevent_cse` is
-    JAX's, and changes nothing.
+    With a `policy`, of `harp.checkpoint_policies`, values that it accepts are kept, too. The states of loops inside are
+    always computed again. Arguments that `static_argnums` names are passed as they are. `prevent_cse` is JAX's, and
+    changes nothing.
 
     >>> import harp, harp.numpy as hnp
     >>> layer = checkpoint(lambda x: hnp.tanh(hnp.sin(x)))
@@ -78,8 +78,8 @@ def checkpoint(
         fixed = {k % len(args): args[k] for k in static if -len(args) <= k < len(args)}
         args = tuple(None if k in fixed else arg for k, arg in enumerate(args))
 
-        def with_fixed(given: Sequence[Tree], keywords: dict[str, Tree]) -> Any:
-            return call_user(*(fixed.get(k, arg) for k, arg in enumerate(given)), **keywords)
+        def with_fixed(arguments: Sequence[Tree], keywords: dict[str, Tree]) -> Any:
+            return call_user(*(fixed.get(k, arg) for k, arg in enumerate(arguments)), **keywords)
 
         if current() is None:
             return with_fixed(*with_arrays((args, kwargs), function_name(function)))
@@ -88,8 +88,8 @@ def checkpoint(
         advice = "close over it, or name it in static_argnums"
         arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, names, strict=True)]
 
-        def call(given: Sequence[Array]) -> Tree:
-            return with_fixed(*unflatten(treedef, given[1:]))
+        def call(arrays: Sequence[Array]) -> Tree:
+            return with_fixed(*unflatten(treedef, arrays[1:]))
 
         arguments = [Argument(n, a.kind, shape_of(a), a.weak) for n, a in zip(names, arrays, strict=True)]
         traced = stage(call, [Argument("0", i64, ()), *arguments], function_name(function), fresh_token())
@@ -107,7 +107,7 @@ def checkpoint(
 
 
 class _Recomputed(Given):
-    """The derivatives of the body, of which the backward one shares nothing with it."""
+    """The derivatives of the body. The backward graph computes the body again, and shares no node with it."""
 
     is_own = False
 
@@ -115,7 +115,7 @@ class _Recomputed(Given):
         self.count, self.saved = count, saved
 
     def chosen(self, body: Body, policy: Policy) -> list[Node]:
-        """The values that the policy accepts and the reverse pass reads; it does not read what only they depend on."""
+        """The accepted values that the reverse pass reads, without those that only other accepted values need."""
         computed = {node for node in graph_of(body).nodes() if _has_memory(node) and policy(node)}
         if not computed:
             return []
@@ -137,10 +137,10 @@ class _Recomputed(Given):
         wrt = self._moving(body, moving)
         pulled = vjp_graph(silenced(graph_of(body)), wrt)
         saved = body.outputs[len(body.outputs) - self.saved :]
-        given: dict[Node, Input] = {node: fresh_input("saved", node.shape, node.dtype) for node in saved}
+        saved_inputs: dict[Node, Input] = {node: fresh_input("saved", node.shape, node.dtype) for node in saved}
         first = 1 + self.count
-        inputs = (*pulled.inputs[:first], *given.values(), *pulled.inputs[first:])
-        inside, more = close(replaced(Graph(inputs, pulled.outputs, pulled.sites), given), 0, 0, hoists=False)
+        inputs = (*pulled.inputs[:first], *saved_inputs.values(), *pulled.inputs[first:])
+        inside, more = close(replaced(Graph(inputs, pulled.outputs, pulled.sites), saved_inputs), 0, 0, hoists=False)
         outside = [fresh_input(i.name, i.shape, i.dtype) for i in inputs[1:]]
         parts = Iteration(ONE, (*outside, *more), inside).parts
         known = dict(zip(wrt, (drop_axes(part, {0: ZERO}) for part in parts), strict=True))
@@ -152,7 +152,7 @@ class _Recomputed(Given):
 
 
 def _all_cotangents(graph: Graph, wrt: Sequence[Input]) -> list[Node]:
-    """The cotangents of inputs but those that a function with derivatives of its own closes over: they have none."""
+    """The cotangents of all inputs but those that a function with its own derivatives closes over, which have none."""
     try:
         return [*vjp_graph(graph, wrt).outputs]
     except ClosureGradientError:
@@ -160,7 +160,7 @@ def _all_cotangents(graph: Graph, wrt: Sequence[Input]) -> list[Node]:
 
 
 def _has_memory(node: Node) -> bool:
-    """Whether a value is one that can be kept: not what costs nothing to make again."""
+    """Whether keeping a value saves work: views, for example, cost nothing to compute again."""
     if isinstance(node, MapReduce):
         return bool(node.operands)
     return not isinstance(node, (Input, Constant, View, Several, HostCall))

@@ -91,7 +91,7 @@ def _named(node: Node, name: str) -> Node:
 
 
 def _name(node: Node) -> str | None:
-    """What a value is called."""
+    """The name that `checkpoint_name` gave to a value."""
     derivative = node.whole.derivative if isinstance(node, Part) and isinstance(node.whole, Custom) else None
     return derivative.name if isinstance(derivative, Given) else None
 

@@ -1,14 +1,14 @@
 """How cotangents of one array are added up, and which of their elements are known to be 0.
 
-What a scatter adds to zeros is added to the other summand: an element of an array costs what it changes, and no array
-of zeros is made for it. What it adds to something else is added behind the sum, so that whole arrays are summands of
-one sum.
+A scatter that adds to zeros adds to the other summand instead: so a cotangent of a few elements costs only these, and
+no array of zeros is made for it. A scatter that adds to another array is moved behind the sum, so that whole arrays are
+summands of one sum.
 
     a + (zeros with u added at [i])  ->  a with u added at [i]
     a + (b with u added at [i])      ->  (a + b) with u added at [i]
 
-Elements are known to be 0 where the array was overwritten. The derivative of what has been there may be infinite, so it
-is not multiplied by these zeros: they are put in behind the product.
+Elements are known to be 0 where the primal was overwritten. The derivative of the overwritten value may be infinite, so
+it is not multiplied by these zeros: they are put in after the product.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harp.trace.scalar.expr import Expr, Operand, Position, const, overwriting, 
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.gather_rules import binary, constant, elementwise, is_zero, put
 
-# The most scatters in a row, and summands, that are looked through.
+# The most scatters in a row, and the most summands, that are searched.
 _MOST = 64
 
 
@@ -45,14 +45,14 @@ def sum_of(dtype: DType) -> Expr:
 
 
 def put_to(total: Node, puts: Sequence[Scatter]) -> Node:
-    """`total` with what scatters have added to something else."""
-    for one in puts:
-        total = put(one, total, one.updates, one.kind)
+    """`total` with the updates of scatters that add, put in one after the other."""
+    for scatter in puts:
+        total = put(scatter, total, scatter.updates, scatter.kind)
     return total
 
 
 def without_puts(node: Node) -> tuple[Node, tuple[Scatter, ...]]:
-    """What scatters have added to, and these, the first one first."""
+    """The array below a chain of scatters that add, and these scatters, the innermost first."""
     puts: list[Scatter] = []
     while isinstance(node, Scatter) and node.kind is Put.ADD and len(puts) < _MOST:
         puts.append(node)
@@ -61,13 +61,13 @@ def without_puts(node: Node) -> tuple[Node, tuple[Scatter, ...]]:
 
 
 def added_to_zeros(node: Node) -> tuple[Scatter, ...]:
-    """The scatters that have added to zeros, the first one first, if a node is that."""
+    """The scatters, innermost first, of a node that is zeros with updates added; else none."""
     base, puts = without_puts(node)
     return puts if is_zero(base) else ()
 
 
 def _transposed(node: Node) -> Node:
-    """A transposed array of zeros of which one row was changed, as an array of zeros of which one column was."""
+    """The transpose of zeros with one row added, as zeros with one column added."""
     if not isinstance(node, View) or not isinstance(node.src, Scatter) or node.conditions:
         return node
     row = node.src
@@ -79,22 +79,22 @@ def _transposed(node: Node) -> Node:
     before = node.shape[:column]
     indices = [MapReduce(before, (), Position(p)) for p in positions(before)]
     assert all(index.dtype is i64 for index in indices)
-    left = node.shape[:column] + node.shape[column + 1 :]
-    along = positions(left)
-    updates = view(row.updates, left, tuple(along[axis - (axis > column)] for axis in others))
+    shape = node.shape[:column] + node.shape[column + 1 :]
+    along = positions(shape)
+    updates = view(row.updates, shape, tuple(along[axis - (axis > column)] for axis in others))
     where = (*indices, view(row.indices[0], before, ()))
     return Scatter(constant(0, node), where, updates, Put.ADD, row.clips, True)
 
 
 def summands(node: Node) -> list[Node]:
-    """What was added up to a cotangent. Of many summands some stay sums: there may be exponentially many, and one array
-    may be used on thousands of lines."""
+    """The terms of a sum of cotangents. Beyond `_MOST` terms, sums stay as they are: a graph may hold exponentially
+    many terms, since one array may be used on thousands of lines."""
     parts: list[Node] = []
-    left = [node]
-    while left:
-        part = left.pop()
-        if _is_sum(part) and len(parts) + len(left) < _MOST:
-            left += reversed(part.inputs)
+    stack = [node]
+    while stack:
+        part = stack.pop()
+        if _is_sum(part) and len(parts) + len(stack) < _MOST:
+            stack += reversed(part.inputs)
         else:
             parts.append(part)
     return parts
@@ -108,8 +108,8 @@ def _is_sum(node: Node) -> bool:
 
 
 class KnownZeros(NamedTuple):
-    """A cotangent, some elements of which are certain to be 0: `values` may have other numbers there, and `again` makes
-    these elements of an array of that shape 0."""
+    """A cotangent, some elements of which are certain to be 0. `values` may have other numbers there; `again` sets
+    these elements of any array of that shape to 0."""
 
     values: Node
     again: Callable[[Node], Node]
@@ -119,16 +119,16 @@ def known_zeros(ct: Node) -> KnownZeros | None:
     """The elements of a cotangent that are 0 since the primal's were overwritten; None if none are known."""
     if isinstance(ct, Scatter) and _sets_zeros(ct) and _with_zeros(ct.base) is None:
         return KnownZeros(ct.base, lambda node: put(ct, node, _filled(ct.updates, 0, node.dtype), Put.SET))
-    found = _with_zeros(ct)
-    if found is None:
+    zeros = _with_zeros(ct)
+    if zeros is None:
         return None
-    values, mask = found
+    values, mask = zeros
     return KnownZeros(values, lambda node: _zeros_at(mask, node))
 
 
 def _with_zeros(ct: Node, depth: int = 0) -> tuple[Node, Node] | None:
-    """A cotangent as its values, and a mask of the elements that are 0 whatever these are. One mask for all that was
-    overwritten, one after the other."""
+    """A cotangent as values, and a mask of the elements that are 0 whatever the values are there. Writes one after the
+    other share one mask."""
     mask: Node | None = None
     while True:
         if isinstance(ct, Scatter) and _sets_zeros(ct):
@@ -136,17 +136,17 @@ def _with_zeros(ct: Node, depth: int = 0) -> tuple[Node, Node] | None:
             mask = put(ct, before, _filled(ct.updates, True, bool_), Put.SET)
             ct = ct.base
             continue
-        found = _selected(ct) or _viewed(ct, depth)
-        more = _zeros_of_sum(ct, depth) if found is None else found[1]
+        zeros = _selected(ct) or _viewed(ct, depth)
+        more = _zeros_of_sum(ct, depth) if zeros is None else zeros[1]
         if more is not None:
             mask = more if mask is None else binary(Op.OR, mask, more)
-        if found is None:
+        if zeros is None:
             return None if mask is None else (ct, mask)
-        ct = found[0]
+        ct = zeros[0]
 
 
 def _selected(ct: Node) -> tuple[Node, Node] | None:
-    """Values and mask of what an overwriting select makes."""
+    """Values and mask of a select that overwrites elements by 0."""
     parts = overwriting(ct.expr) if isinstance(ct, MapReduce) and ct.reduce is None else None
     if not isinstance(ct, MapReduce) or parts is None or parts[1] is not const(0, ct.dtype):
         return None
@@ -154,29 +154,29 @@ def _selected(ct: Node) -> tuple[Node, Node] | None:
 
 
 def _viewed(ct: Node, depth: int) -> tuple[Node, Node] | None:
-    """Values and mask of a view of these."""
-    found = _with_zeros(ct.src, depth) if isinstance(ct, View) else None
-    if not isinstance(ct, View) or found is None:
+    """Values and mask of a view of an array with known zeros."""
+    zeros = _with_zeros(ct.src, depth) if isinstance(ct, View) else None
+    if not isinstance(ct, View) or zeros is None:
         return None
     no = None if ct.fill is None else const(False, bool_)
-    made = view(found[0], ct.shape, ct.index, ct.conditions, ct.fill)
-    return made, view(found[1], ct.shape, ct.index, ct.conditions, no)
+    values = view(zeros[0], ct.shape, ct.index, ct.conditions, ct.fill)
+    return values, view(zeros[1], ct.shape, ct.index, ct.conditions, no)
 
 
 def _zeros_of_sum(ct: Node, depth: int) -> Node | None:
-    """A mask of the elements of a sum to which nothing was added but known zeros. A sum of sums is looked through, and
-    one inside of what is added there is not: there may be exponentially many."""
+    """A mask of the elements of a sum whose terms are all known zeros. Sums within sums are searched to depth 1 only:
+    there may be exponentially many."""
     if depth > 1:
         return None
     if isinstance(ct, MapReduce) and ct.reduce is Reduce.SUM:
-        found = _with_zeros(elementwise(ct.domain, ct.operands, ct.expr), depth + 1)
-        return found and MapReduce(ct.domain, (found[1],), Operand(bool_, 0), Reduce.MIN, ct.axes)
+        zeros = _with_zeros(elementwise(ct.domain, ct.operands, ct.expr), depth + 1)
+        return zeros and MapReduce(ct.domain, (zeros[1],), Operand(bool_, 0), Reduce.MIN, ct.axes)
     masks: list[Node] = []
     for part in summands(ct) if _is_sum(ct) else ():
-        found = None if _is_sum(part) else _with_zeros(part, depth + 1)
-        if found is None:
+        zeros = None if _is_sum(part) else _with_zeros(part, depth + 1)
+        if zeros is None:
             return None
-        masks.append(found[1])
+        masks.append(zeros[1])
     return reduce(lambda a, b: binary(Op.AND, a, b), masks) if masks else None
 
 

@@ -1,7 +1,7 @@
 """The rules of running sums, products, extrema and of linear recurrences: each is linear in time, to any order.
 
-The cotangents of r[i] = a[i]*r[i-1] + b[i] run the other way. Given those of the results, ct[i], the whole cotangent of
-r[i], through all later results too, is g[i] = ct[i] + a[i+1]*g[i+1]; so b[i] gets g[i], and a[i] gets g[i]*r[i-1]. A
+The cotangents of r[i] = a[i]*r[i-1] + b[i] run the other way. With ct[i] that of the result r[i], the total cotangent
+of r[i], through later results too, is g[i] = ct[i] + a[i+1]*g[i+1]; so b[i] gets g[i], and a[i] gets g[i]*r[i-1]. A
 running product is such a recurrence in which b is 0, so nothing is divided by, and its derivatives are exact beside
 zeros.
 """
@@ -46,17 +46,16 @@ def _whole_cotangent(node: Cumulative, factors: Node, ct: Node) -> Node:
 
 
 def _extreme(node: Cumulative, ct: Node) -> Cotangents:
-    """At k the sum of ct[i] over those i where r[i] is from k."""
+    """At k, the sum of ct[i] over all i at which the extremum r[i] is element k."""
     (x,) = node.operands
     zeros = MapReduce(node.shape, (), const(0, ct.dtype))
     return [(x, Scatter(zeros, origins(node), ct, Put.ADD, True))]
 
 
 def origins(node: Cumulative) -> tuple[Node, ...]:
-    """Of a running extremum, the place of the element that each result is from: the first that is as large, or NaN.
-
-    Where a new one begins is known from the element before; the last beginning up to each place is a running maximum
-    itself.
+    """For each result of a running extremum, the index of the element that it is: the first that is as large, or NaN.
+    An element that exceeds the extremum before it is a new extremum; a running maximum of the indices of these gives
+    the latest one at each index.
     """
     (x,) = node.operands
     assert node.reduce is not None

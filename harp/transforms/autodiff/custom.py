@@ -1,4 +1,4 @@
-"""`custom_jvp` and `custom_vjp`: functions whose derivatives are given, and not derived."""
+"""`custom_jvp` and `custom_vjp`: functions whose derivatives the user defines."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Custom:
     def _derivative(
         self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]
     ) -> Given:
-        """What the rules make; they read `closure` besides the arguments."""
+        """The derivative object of one call; its rules read the arrays of `closure` besides the arguments."""
         raise NotImplementedError
 
     def __call__(self, *args: Tree, **kwargs: Tree) -> Any:
@@ -59,8 +59,8 @@ class _Custom:
         leaves, treedef = flatten(moving)
         labels = leaf_names(self._function, moving, {})
 
-        def with_fixed(given: Sequence[Tree]) -> Any:
-            rest = iter(given)
+        def with_fixed(arguments: Sequence[Tree]) -> Any:
+            rest = iter(arguments)
             return self._function(*(args[k] if k in self._fixed else next(rest) for k in range(len(args))))
 
         if current() is None:
@@ -69,10 +69,10 @@ class _Custom:
         advice = "name it in nondiff_argnums"
         arrays = [as_named(leaf, f"argument {n}", advice) for leaf, n in zip(leaves, labels, strict=True)]
 
-        def call(given: Sequence[Array]) -> Tree:
-            return with_fixed(unflatten(treedef, given[1:]))
+        def call(arrays: Sequence[Array]) -> Tree:
+            return with_fixed(unflatten(treedef, arrays[1:]))
 
-        # What the rules read besides is given to the node, too: they are traced after the functions round it.
+        # Arrays that the rules close over become operands, too: the rules are traced after the enclosing function.
         closure = closed_over([self, *fixed])
         labels += [f"an array that {name!r} reads" for _ in closure]
         derivative = self._derivative(fixed, treedef, labels, closure)
@@ -195,7 +195,7 @@ def _by_position(function: Function, args: tuple[Tree, ...], kwargs: dict[str, T
     """All arguments in the order of the parameters, also those given by name or by default, as rules take them."""
     try:
         bound = inspect.signature(function).bind(*args, **kwargs)
-    except ValueError:  # a function of C does not say what it takes
+    except ValueError:  # a function written in C may have no signature
         bound = None
     except TypeError as error:
         raise ArgumentError(f"{name!r} {error}{where()}") from None
@@ -211,8 +211,8 @@ def _by_position(function: Function, args: tuple[Tree, ...], kwargs: dict[str, T
 
 
 class _ByRules(Given):
-    """The derivatives that rules give, which are linear in tangents or cotangents. Calls of Python in rules are made
-    for the derivatives: where, and as often as, these are computed."""
+    """Derivatives by the user's rules, which are linear in tangents or cotangents. Calls of Python in a rule are made
+    where, and as often as, the derivative is computed."""
 
     def __init__(self, called: str, rules: tuple[Function, ...], treedef: TreeSpec, closure: Sequence[Array]) -> None:
         self.called, self.rules, self.treedef, self.closure = called, rules, treedef, closure
@@ -221,15 +221,15 @@ class _ByRules(Given):
 
     @abstractmethod
     def _traced(self, body: Body) -> Traced:
-        """From the arguments, and the tangents or cotangents, to what the rules make."""
+        """The rule, traced as a function of the arguments, and of the tangents or cotangents."""
 
     def _as_given(self, body: Body) -> Graph:
         traced = self._traced(body)
         return calling_for_values(self._without_calls_of_its_own(traced.graph), traced.before)
 
     def _transposed(self, body: Body) -> Graph:
-        """From the arguments, and what comes out, to what goes in. Of this there are no numbers, so what is called with
-        some is not called."""
+        """The transpose of the traced rule: from arguments and output cotangents to input cotangents. Calls of Python
+        that take the linear inputs are left out, since these have no values here."""
         traced = self._traced(body)
         graph = self._without_calls_of_its_own(traced.graph)
         linear = graph.inputs[self.count :]
@@ -240,7 +240,7 @@ class _ByRules(Given):
         return Graph((*graph.inputs[: self.count], *back.inputs[len(graph.inputs) :]), put.outputs, put.sites)
 
     def _without_calls_of_its_own(self, graph: Graph) -> Graph:
-        """The graph without the calls that the function makes where its rules use it: it has made them before."""
+        """The graph without the calls of Python of this function, where its rule calls it: the primal has made them."""
 
         def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
             made = node if inputs == node.inputs else with_inputs(node, inputs)
@@ -322,7 +322,7 @@ class _ByCotangents(_ByRules):
     def _cotangents(
         self, primals: Sequence[Array], seeds: Sequence[Array], inputs: Sequence[Input], results: Sequence[Node]
     ) -> list[Array]:
-        """What the rules make of these arguments and cotangents of the results."""
+        """The cotangents of the arguments, by the user's rules `forward` and `backward`."""
         forward, backward = self.rules
         rest = iter(unflatten(self.treedef, primals))
         count = len(self.fixed) + len(children(self.treedef))
@@ -331,10 +331,10 @@ class _ByCotangents(_ByRules):
             raise CotangentError(f"{function_name(forward)!r} must return a pair (value, what is kept){where()}")
         value, kept = pair
         self._require_value(flatten(value)[0], results, function_name(forward))
-        given = iter(seeds)
-        cotangents = [next(given) if r.dtype.is_inexact else _zeros(r) for r in results]
-        found = backward(*self.fixed.values(), kept, unflatten(flatten(value)[1], cotangents))
-        return self._leaves(found, inputs, function_name(backward))
+        seed = iter(seeds)
+        cotangents = [next(seed) if r.dtype.is_inexact else _zeros(r) for r in results]
+        returned = backward(*self.fixed.values(), kept, unflatten(flatten(value)[1], cotangents))
+        return self._leaves(returned, inputs, function_name(backward))
 
     def _require_value(self, leaves: Sequence[object], results: Sequence[Node], name: str) -> None:
         """Raise CotangentError for a value unlike the function's own."""
@@ -346,15 +346,15 @@ class _ByCotangents(_ByRules):
         for leaf, result in zip(leaves, results, strict=True):
             fitting(leaf, result, f"value that {name!r} returns first", "the function's own", CotangentError)
 
-    def _leaves(self, found: object, inputs: Sequence[Input], name: str) -> list[Array]:
+    def _leaves(self, returned: object, inputs: Sequence[Input], name: str) -> list[Array]:
         """The cotangents of floating-point arguments; None is 0, for a leaf as for a tree."""
         arguments = children(self.treedef)
-        if not isinstance(found, tuple) or len(found) != len(arguments):
+        if not isinstance(returned, tuple) or len(returned) != len(arguments):
             raise CotangentError(f"{name!r} must return a tuple of {len(arguments)} cotangents{where()}")
         leaves: list[object] = []
-        for cotangent, spec in zip(found, arguments, strict=True):
-            given, same = flatten(cotangent, none_is_leaf=True)
-            fitted = _with_none(same, iter(given), spec)
+        for cotangent, spec in zip(returned, arguments, strict=True):
+            parts, same = flatten(cotangent, none_is_leaf=True)
+            fitted = _with_none(same, iter(parts), spec)
             if fitted is None:
                 texts = f"{name!r} returns a tree {spec_text(same)} for an argument that is a tree {spec_text(spec)}"
                 raise CotangentError(f"{texts}{where()}")
@@ -364,19 +364,19 @@ class _ByCotangents(_ByRules):
         return _fitted(filled, inputs, name, "cotangent", self.labels, CotangentError)
 
 
-def _with_none(found: TreeSpec, leaves: Iterator[object], spec: TreeSpec) -> list[object] | None:
-    """The leaves of a tree in which None stands for any part of it; None if the tree is another one."""
-    if not found:
+def _with_none(tree: TreeSpec, leaves: Iterator[object], spec: TreeSpec) -> list[object] | None:
+    """The leaves of a tree in which None may stand for any subtree of `spec`; None if the trees do not match."""
+    if not tree:
         leaf = next(leaves)
         return [leaf] if not spec else [None] * count_leaves(spec) if leaf is None else None
-    if not same_node(found, spec):
+    if not same_node(tree, spec):
         return None
-    parts = [_with_none(a, leaves, b) for a, b in zip(children(found), children(spec), strict=True)]
+    parts = [_with_none(a, leaves, b) for a, b in zip(children(tree), children(spec), strict=True)]
     return None if None in parts else [leaf for part in parts for leaf in part or ()]
 
 
 class _WithToken(Given):
-    """The derivatives of a function that calls Python, whose last result is a token."""
+    """The derivatives of a function that calls Python: its last result is a token, which has none."""
 
     def __init__(self, one: Given) -> None:
         self.one, self.count, self.called, self.rules = one, one.count, one.called, one.rules
@@ -405,7 +405,7 @@ def _fitted(
     whats: Sequence[str],
     error: type[GradientError],
 ) -> list[Array]:
-    """What a rule returns, held to the dtypes and shapes of what it is for; floating-point ones only."""
+    """The floating-point leaves that a rule returns, checked against the dtypes and shapes of `likes`."""
     if len(leaves) != len(likes):
         raise error(
             f"{rule!r} returns {plural(len(leaves), name + 's')}, but the result has "

@@ -85,7 +85,7 @@ def linearize(function: Function, *primals: Tree, has_aux: bool = False) -> tupl
     """
     require_function("linearize", function)
     staged = stage_arguments(function, range(len(primals)), primals, {})
-    value, aux, _ = _split(function, staged, run(staged.traced.graph, staged.primals), has_aux)
+    value, aux, _ = _split_aux(function, staged, run(staged.traced.graph, staged.primals), has_aux)
 
     again = staged._replace(traced=staged.traced._replace(graph=silenced(staged.traced.graph)))
 
@@ -96,23 +96,23 @@ def linearize(function: Function, *primals: Tree, has_aux: bool = False) -> tupl
 
 
 def _pushed(function: Function, staged: Staged, directions: Sequence[Array], has_aux: bool) -> tuple[Any, Any, Any]:
-    """The value, its tangent, and what comes beside them."""
+    """The value, its tangent, and the auxiliary output."""
     graph = staged.traced.graph
     forward = jvp_graph(graph, graph.inputs)
     results = run(forward, [*staged.primals, *directions])
     values, moving = results[: len(graph.outputs)], iter(results[len(graph.outputs) :])
     tangents = [next(moving) if o.dtype.is_inexact else _zeros(v) for o, v in zip(graph.outputs, values, strict=True)]
-    value, aux, treedef = _split(function, staged, values, has_aux)
+    value, aux, treedef = _split_aux(function, staged, values, has_aux)
     return value, unflatten(treedef, tangents[: count_leaves(treedef)]), aux
 
 
 def require_tuples(name: str, primals: object, tangents: object) -> None:
     """Raise ArgumentError unless both are tuples, with an entry for each argument."""
-    for what, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, (tuple, list)):
+    for what, argument in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(argument, (tuple, list)):
             raise ArgumentError(
                 f"{name} takes a tuple of primals and a tuple of tangents, one for each argument: "
-                f"{name}(f, (x,), (direction,)); the {what} are of type {type(given).__name__}{where()}"
+                f"{name}(f, (x,), (direction,)); the {what} are of type {type(argument).__name__}{where()}"
             )
 
 
@@ -120,8 +120,8 @@ def _zeros(like: Array) -> Array:
     return map_(lambda x: const(0, x.dtype), like)
 
 
-def _split(function: Function, staged: Staged, values: Sequence[Array], has_aux: bool) -> tuple[Any, Any, TreeSpec]:
-    """The value, what comes beside it, and the tree of the value."""
+def _split_aux(function: Function, staged: Staged, values: Sequence[Array], has_aux: bool) -> tuple[Any, Any, TreeSpec]:
+    """The value, the auxiliary output, and the tree of the value."""
     result, treedef = unflatten(staged.traced.treedef, values), staged.traced.treedef
     if not has_aux:
         return result, None, treedef
@@ -132,9 +132,9 @@ def _split(function: Function, staged: Staged, values: Sequence[Array], has_aux:
 
 def _tangents(tangents: tuple[Tree, ...], staged: Staged) -> list[Array]:
     """Tangents as arrays. Raises TangentError where they do not fit the primals."""
-    leaves, given = flatten(tangents)
-    if not alike(given, staged.treedef):
-        texts = f"the tangents are a tree {spec_text(given)}, but the primals are a tree {spec_text(staged.treedef)}"
+    leaves, tree = flatten(tangents)
+    if not alike(tree, staged.treedef):
+        texts = f"the tangents are a tree {spec_text(tree)}, but the primals are a tree {spec_text(staged.treedef)}"
         raise TangentError(f"{texts}{where()}")
     inputs = staged.traced.graph.inputs
     return [fitting(leaf, i, "tangent", f"{i.name}", TangentError) for leaf, i in zip(leaves, inputs, strict=True)]

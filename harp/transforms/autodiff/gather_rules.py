@@ -36,8 +36,8 @@ def is_zero(node: Node) -> bool:
 
 
 def elementwise(domain: Shape, operands: Sequence[Node], expr: Expr, summed: Sequence[int] = ()) -> Node:
-    """A map over those operands that `expr` uses, each once, and its sum over some axes; an operand itself where that
-    is all there is."""
+    """A map over those operands that `expr` uses, each once, and its sum over some axes; an operand itself where no
+    more is needed."""
     if isinstance(expr, Operand) and not summed:
         return operands[expr.slot]
     used = operands_in(expr)
@@ -55,7 +55,7 @@ def binary(op: Op, a: Node, b: Node) -> Node:
 
 
 def gather_adjoint(node: Gather, ct: Node) -> Node:
-    """The cotangent of `node.src`: each element takes the sum of what was read from it."""
+    """The cotangent of `node.src`: each element gets the sum of the cotangents of the positions that read it."""
     return Scatter(constant(0, node.src), node.indices, ct, Put.ADD, node.fill is None, False, node.strict)
 
 
@@ -65,18 +65,18 @@ def scatter_tangent(node: Scatter, base: Node | None, updates: Node | None) -> N
 
 
 def scatter_adjoints(node: Scatter, ct: Node) -> tuple[Callable[[], Node], Callable[[], Node]]:
-    """What makes the cotangent of `node.base`, and what makes that of `node.updates`."""
+    """Functions that make the cotangent of `node.base`, and that of `node.updates`."""
     base, updates = _ADJOINTS[node.kind]
     return (lambda: base(node, ct)), (lambda: updates(node, ct))
 
 
-def _read(node: Scatter, array: Node) -> Node:
-    """`array` where the updates go; 0 for those that are dropped."""
+def _at_updates(node: Scatter, array: Node) -> Node:
+    """The elements of `array` at the positions of the updates; 0 for updates that are dropped."""
     return Gather(array, node.indices, None if node.clips else const(0, array.dtype), node.strict)
 
 
 def put(node: Scatter, base: Node, updates: Node, kind: Put) -> Node:
-    """These updates of this base, at the places of another scatter."""
+    """A scatter like `node`, at the same indices, with another base, updates and kind."""
     return Scatter(base, node.indices, updates, kind, node.clips, node.unique, node.strict)
 
 
@@ -85,10 +85,10 @@ def _same(node: Scatter, ct: Node) -> Node:
 
 
 def _read_cotangent(node: Scatter, ct: Node) -> Node:
-    return _read(node, ct)
+    return _at_updates(node, ct)
 
 
-# --- set: the last update of a place is there
+# --- set: the last update of an element is the result
 
 
 def _not_written(node: Scatter, ct: Node) -> Node:
@@ -96,12 +96,12 @@ def _not_written(node: Scatter, ct: Node) -> Node:
 
 
 def _where_last(node: Scatter, ct: Node) -> Node:
-    read, shape = _read(node, ct), node.indices[0].shape
+    read, shape = _at_updates(node, ct), node.indices[0].shape
     if _are_distinct(node):
         return read
     number = MapReduce(shape, (), Position(flatten_index(positions(shape), shape)))
     nobody = MapReduce(node.base.shape[: len(node.indices)], (), const(-1, i64))
-    last = _read(node, put(node, nobody, number, Put.SET))
+    last = _at_updates(node, put(node, nobody, number, Put.SET))
     mine = binary(Op.EQ, last, number)
     spread = view(mine, read.shape, positions(read.shape)[: len(shape)])
     chosen = select(Operand(bool_, 0), Operand(read.dtype, 1), const(0, read.dtype))
@@ -112,7 +112,7 @@ def _where_last(node: Scatter, ct: Node) -> Node:
 
 
 def _are_distinct(node: Scatter) -> bool:
-    """Whether it is known that no place has two updates: for each axis of the updates, there is an axis of the base of
+    """Whether no element is known to have two updates: for each axis of the updates, there is an axis of the base of
     that size along which the index is the position, as in x.at[:, i]."""
     shape = node.indices[0].shape
     if node.unique or product(shape) is ONE:
@@ -128,12 +128,12 @@ def _times_updates(node: Scatter, ct: Node) -> Node:
 
 
 def _times_base(node: Scatter, ct: Node) -> Node:
-    return _times_others(node, _read(node, binary(Op.MUL, ct, node.base)))
+    return _times_others(node, _at_updates(node, binary(Op.MUL, ct, node.base)))
 
 
 def _times_others(node: Scatter, values: Node) -> Node:
-    """The values times the other updates of the same place: those before each, and those behind it. So nothing is
-    divided by, and derivatives are exact beside zeros, to any order."""
+    """The values times the other updates of the same element: the product of those before and that of those after each.
+    There is no division, so derivatives are exact beside zeros, to any order."""
     if _are_distinct(node):
         return values
     before, behind = (_running_products(node, backward) for backward in (False, True))
@@ -141,8 +141,8 @@ def _times_others(node: Scatter, values: Node) -> Node:
 
 
 def _running_products(node: Scatter, backward: bool) -> Node:
-    """For each update the product of those of the same place before it, or behind it: a loop over the updates, which
-    reads what the product of a place is so far and then multiplies it."""
+    """For each update, the product of the updates of the same element before it, or after it: a loop over the updates
+    that reads the product so far and then multiplies it."""
     shape, row = node.indices[0].shape, node.updates.shape[len(node.indices[0].shape) :]
     count = product(shape)
     elements = [*(reshape(index, (count,)) for index in node.indices), reshape(node.updates, (count, *row))]
@@ -156,22 +156,22 @@ def _running_products(node: Scatter, backward: bool) -> Node:
     return reshape(loop.parts[1], node.updates.shape)
 
 
-# --- minimum, maximum: equal shares for all that are the result
+# --- minimum, maximum: equal shares for all that equal the result
 
 
 def _is_chosen(value: Node, result: Node) -> Node:
-    """Where a value is the result; where that is NaN, where it is NaN."""
+    """Where a value equals the result; where the result is NaN, where the value is NaN."""
     a, b = Operand(value.dtype, 0), Operand(value.dtype, 1)
     nan = ~apply(Op.EQ, a, a)
     return elementwise(value.shape, (value, result), apply(Op.EQ, a, b) | nan)
 
 
 def _share(node: Scatter, ct: Node) -> Node:
-    """The cotangent, divided by the number of elements and updates of the place that equal the extremum."""
+    """The cotangent, divided by the number of ties: elements and updates that equal the extremum."""
     count = put(
         node,
         _as_number(_is_chosen(node.base, node), ct),
-        _as_number(_is_chosen(node.updates, _read(node, node)), ct),
+        _as_number(_is_chosen(node.updates, _at_updates(node, node)), ct),
         Put.ADD,
     )
     return binary(Op.DIV, ct, count)
@@ -191,7 +191,7 @@ def _base_share(node: Scatter, ct: Node) -> Node:
 
 
 def _updates_share(node: Scatter, ct: Node) -> Node:
-    return _if_chosen(node.updates, _read(node, node), _read(node, _share(node, ct)))
+    return _if_chosen(node.updates, _at_updates(node, node), _at_updates(node, _share(node, ct)))
 
 
 _Adjoint = Callable[[Scatter, Node], Node]
@@ -216,14 +216,14 @@ def _product_tangent(node: Scatter, base: Node | None, updates: Node | None) -> 
     by_base = constant(0, node) if base is None else _times_updates(node, base)
     if updates is None:
         return by_base
-    by_updates = _times_others(node, binary(Op.MUL, updates, _read(node, node.base)))
+    by_updates = _times_others(node, binary(Op.MUL, updates, _at_updates(node, node.base)))
     return put(node, by_base, by_updates, Put.ADD)
 
 
 def _mean_tangent(node: Scatter, base: Node | None, updates: Node | None) -> Node:
-    """The mean over those that are the result."""
+    """The mean of the tangents over all ties."""
     by_base = _if_chosen(node.base, node, base or constant(0, node.base))
-    by_updates = _if_chosen(node.updates, _read(node, node), updates or constant(0, node.updates))
+    by_updates = _if_chosen(node.updates, _at_updates(node, node), updates or constant(0, node.updates))
     return _share(node, put(node, by_base, by_updates, Put.ADD))
 
 

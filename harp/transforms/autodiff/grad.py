@@ -196,9 +196,9 @@ def _check_pair(treedef: TreeSpec, name: str) -> None:
 
 
 def _cotangents(cotangent: Tree, treedef: TreeSpec, graph: Graph) -> list[Array]:
-    leaves, given = flatten(cotangent)
-    if not alike(given, treedef):
-        texts = f"the cotangent is a tree {spec_text(given)}, but the result is a tree {spec_text(treedef)}"
+    leaves, tree = flatten(cotangent)
+    if not alike(tree, treedef):
+        texts = f"the cotangent is a tree {spec_text(tree)}, but the result is a tree {spec_text(treedef)}"
         raise CotangentError(f"{texts}{where()}")
     seeds = []
     for leaf, output in zip(leaves, graph.outputs, strict=True):

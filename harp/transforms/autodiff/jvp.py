@@ -59,11 +59,11 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     an input that is not of floating point.
     """
     require_inexact(wrt)
-    given = [fresh_input(f"tangent{k}", i.shape, i.dtype) for k, i in enumerate(wrt)]
+    seeds = [fresh_input(f"tangent{k}", i.shape, i.dtype) for k, i in enumerate(wrt)]
     order = graph.nodes()
     active = between(order, wrt)
-    sites = Sites(graph, given)
-    tangents: dict[Node, Node] = dict(zip(wrt, given, strict=True))
+    sites = Sites(graph, seeds)
+    tangents: dict[Node, Node] = dict(zip(wrt, seeds, strict=True))
     # An iteration through which a derivative flows is replaced by one that carries tangents, and so are its results.
     values: dict[Node, Node] = {}
     pushed: dict[Node, Sequence[Pushed]] = {}
@@ -86,29 +86,29 @@ def jvp(graph: Graph, wrt: Sequence[Input]) -> Graph:
             sites.name((made,), node)
     outputs = [tangents.get(o) or constant(0, o) for o in graph.outputs if o.dtype.is_inexact]
     token = None if graph.token is None else values[graph.token]
-    return Graph((*graph.inputs, *given), (*(values[o] for o in graph.outputs), *outputs), sites.sites, token)
+    return Graph((*graph.inputs, *seeds), (*(values[o] for o in graph.outputs), *outputs), sites.sites, token)
 
 
 # -- maps and reductions ------------------------------------------------------------------------------------------
 
 
 def _pushed(node: MapReduce, tangents: Tangents, slots: Sequence[int]) -> tuple[tuple[Node, ...], Expr]:
-    """The tangent of what is reduced, by way of some of the operands: over which nodes, and its expression."""
+    """The tangent of the reduction's argument by way of some operands: the operands of a map, and its expression."""
     moved = [tangents[node.operands[slot]] for slot in slots]
     operands = (*node.operands, *moved)
-    given: dict[int, Expr] = {
+    tangent_of: dict[int, Expr] = {
         slot: Operand(t.dtype, len(node.operands) + k) for k, (slot, t) in enumerate(zip(slots, moved, strict=True))
     }
-    # As in reverse mode: the value of the node itself is read where its derivative has it.
+    # As in reverse mode: a derivative that contains the node's value reads that value.
     alone = isinstance(node.expr, Apply) and node.expr.op is Op.HYPOT
-    own = Operand(node.dtype, len(operands)) if node.reduce is None and not alone else None
-    pushed = pushforward(node.expr, given, own)
+    value = Operand(node.dtype, len(operands)) if node.reduce is None and not alone else None
+    pushed = pushforward(node.expr, tangent_of, value)
     return (*operands, node), const(0, node.dtype) if pushed is None else pushed
 
 
 def _sum(node: MapReduce, tangents: Tangents) -> Node:
-    """Also of no reduction, which is a sum over no axes. A sum of products has one sum for each factor, so that those
-    that are matrix products stay so."""
+    """Also without a reduction, as a sum over no axes. A sum of products becomes one sum for each factor, so that
+    matrix products stay matrix products."""
     slots = [slot for slot, operand in enumerate(node.operands) if operand in tangents]
     apart = len(slots) > 1 and bool(node.axes) and multiplies_matrices(node, node.axes)
     pushed = [_pushed(node, tangents, group) for group in ([[slot] for slot in slots] if apart else [slots])]
@@ -120,13 +120,13 @@ def _added(a: Node, b: Node) -> Node:
 
 
 def _spread(node: Node, whole: MapReduce) -> Node:
-    """A reduced array, the same at all positions along the axes that had been reduced."""
+    """A reduced array, broadcast along the axes of the reduction."""
     loops = positions(whole.domain)
     return view(node, whole.domain, tuple(p for axis, p in enumerate(loops) if axis not in whole.axes))
 
 
 def _extreme(node: MapReduce, tangents: Tangents) -> Node:
-    """The mean over all that equal the result; where that is NaN, over all NaN."""
+    """The mean of the tangents over all elements that equal the result; where that is NaN, over all NaN."""
     slots = [slot for slot, operand in enumerate(node.operands) if operand in tangents]
     operands, expr = _pushed(node, tangents, slots)
     first = len(operands) - 1  # the node itself, which no expression reads, for it is reduced

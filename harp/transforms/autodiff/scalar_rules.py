@@ -1,7 +1,7 @@
 """The rules of the scalar operations: their derivatives, and the sweeps over a scalar expression, backward and forward.
 
 One row per operation, one entry per operand: from the cotangent of the result to that of the operand. Every entry is
-accurate over the whole range where the operation is, and made of operations that have derivatives themselves.
+accurate over the whole domain of the operation, and made of operations that have derivatives themselves.
 
 A derivative of a number by a number is its own transpose, so the same entry takes the tangent of the operand to its
 part of the tangent of the result. Not so where real numbers become complex ones, or the other way round, or a dtype
@@ -58,7 +58,7 @@ def _cosine(leg: Expr, other: Expr, radius: Expr) -> Expr:
 
 
 def _extreme(mine: int, largest: bool) -> Partial:
-    """All to the operand that is chosen, half at a tie; to both where they do not compare (NaN)."""
+    """All to the operand that is the result, half to each at a tie; all to both where they do not compare (NaN)."""
 
     def partial(ct: Expr, args: Args, out: Expr) -> Expr:
         me, other = args[mine], args[1 - mine]
@@ -171,7 +171,7 @@ def _erfinv(ct: Expr, args: Args, out: Expr) -> Expr:
 
 
 def _copysign(ct: Expr, args: Args, out: Expr) -> Expr:
-    """ct, turned once for each sign; that of a zero counts."""
+    """ct times the sign of x times that of y; zeros are signed."""
     signs = [apply(Op.COPYSIGN, number(1, ct), x) for x in args]
     return ct * mul(*signs)
 
@@ -392,8 +392,8 @@ def pushforward(expr: Expr, tangents: Mapping[int, Expr], value: Expr | None = N
         if isinstance(e, Operand):
             known[e] = tangents[e.slot]
         elif isinstance(e, Apply):
-            own = value if e is expr and value is not None else e
-            known[e] = _tangent(e, [known.get(a) for a in e.operands], own)
+            result = value if e is expr and value is not None else e
+            known[e] = _tangent(e, [known.get(a) for a in e.operands], result)
     return known.get(expr)
 
 

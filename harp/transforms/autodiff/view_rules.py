@@ -70,15 +70,15 @@ def view_adjoint(node: View, cotangent: Node) -> Node:
 
 
 def _scattered(node: View, index: Sequence[Index], masked: Node) -> Node:
-    """Where the equations are not solved: each cotangent is added to the place that was read, in the order of the
-    positions. What conditions keep from reading anything is 0, wherever its index points."""
+    """Where the equations are not solved: a scatter adds each cotangent to the element that was read, in the order of
+    the positions. Cotangents where conditions exclude a read are 0, so their index does not matter."""
     places = tuple(MapReduce(masked.shape, (), Position(p)) for p in index)
     return Scatter(constant(0, node.src), places, masked, Put.ADD)
 
 
 def _sum_unused(node: View, cotangent: Node) -> tuple[tuple[Index, ...], tuple[Index, ...], Node]:
-    """Index map, conditions and cotangent without the axes that no index or condition uses: those are summed first."""
-    used = {found.axis for p in (*node.index, *node.conditions) for found in loops_in(p)}
+    """Index map, conditions and cotangent after a sum over the axes that no index or condition uses."""
+    used = {loop_of_axis.axis for p in (*node.index, *node.conditions) for loop_of_axis in loops_in(p)}
     unused = [axis for axis, size in enumerate(node.shape) if axis not in used and size is not ONE]
     if not unused:
         return node.index, node.conditions, cotangent
@@ -101,13 +101,13 @@ def _groupings(rank: int) -> Iterator[list[range]]:
 def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
     """The sum of the cotangents that the solution names for each position of the source.
 
-    Axes of the source that only conditions mention, and none of the summed axes with them, are put in after the sum: of
-    a view that reads one place many times, the cotangents are summed once, and the sum is put at that place.
+    Conditions on axes of the source that are not read and not summed are applied after the sum: if a view reads one
+    element many times, the cotangents are summed once, and the sum is put at that element.
     """
     read = {axis: atom for axis, p in enumerate(positions(sizes)) if (atom := p.atom) and _is_read(atom, solution)}
-    left = sorted(solution.unknowns, key=lambda unknown: unknown.axis)
-    shape = (*(sizes[axis] for axis in read), *(unknown.extent for unknown in left))
-    numbered = {atom: loop(place, shape[place]) for place, atom in enumerate((*read.values(), *left))}
+    unknowns = sorted(solution.unknowns, key=lambda unknown: unknown.axis)
+    shape = (*(sizes[axis] for axis in read), *(unknown.extent for unknown in unknowns))
+    numbered = {atom: loop(place, shape[place]) for place, atom in enumerate((*read.values(), *unknowns))}
     renumber = Substitution(numbered)
     placing = {c for c in solution.conditions if any(a.axis < len(sizes) and a.axis not in read for a in loops_in(c))}
     selecting = tuple(c for c in solution.conditions if c not in placing)
@@ -119,8 +119,8 @@ def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
 
 
 def _sum_behind(gathered: Node, kept: int) -> Node:
-    """The sum over the axes behind the first ones. One that conditions hold at one place is not summed but left out:
-    at 0 by -i >= 0, as that of every second element, or by p >= 0 and -p >= 0, as on a diagonal."""
+    """The sum over the axes from `kept` on. An axis that conditions fix at one position is indexed, not summed: at 0 by
+    -i >= 0, as for every second element, or at p by i - p >= 0 and p - i >= 0, as on a diagonal."""
     for axis in range(kept, len(gathered.shape)):
         gathered = _windowed(gathered, axis)
     conditions = gathered.conditions if isinstance(gathered, View) else ()
@@ -135,13 +135,13 @@ def _sum_behind(gathered: Node, kept: int) -> Node:
     loops = iter(positions(shape))
     index = tuple(pinned[axis] if axis in pinned else next(loops) for axis in range(len(gathered.shape)))
     ends = ((p, gathered.shape[axis] - 1 - p) for axis, p in pinned.items() if p is not ZERO)
-    left = view(gathered, shape, index, tuple(c for pair in ends for c in pair), const(0, gathered.dtype))
-    return sum_over(left, range(kept, len(shape)))
+    indexed = view(gathered, shape, index, tuple(c for pair in ends for c in pair), const(0, gathered.dtype))
+    return sum_over(indexed, range(kept, len(shape)))
 
 
 def _windowed(gathered: Node, axis: int) -> Node:
-    """Where conditions hold the position i along an axis between a and b, as far apart everywhere, only these are left:
-    the elements at a + j for j <= b - a. So the gradient of a filter is a filter."""
+    """Where conditions restrict a position i to a <= i <= b with b - a the same everywhere, a slice: the elements at a
+    + j for j <= b - a. So the gradient of a filter is a filter."""
     i = positions(gathered.shape)[axis]
     if not isinstance(gathered, View) or i.atom is None:
         return gathered
@@ -159,7 +159,7 @@ def _windowed(gathered: Node, axis: int) -> Node:
 
 
 def _pinned(position: Index, conditions: Sequence[Index], kept: int) -> Index | None:
-    """Where conditions hold a position: at an expression of the kept axes."""
+    """The position at which two opposite conditions fix an axis, as an expression of the kept axes."""
     if -position in conditions:
         return ZERO
     atom = position.atom
@@ -173,7 +173,7 @@ def _pinned(position: Index, conditions: Sequence[Index], kept: int) -> Index | 
 
 
 def _is_read(position: Atom, solution: Solution) -> bool:
-    """Whether the place in the cotangent, or what is summed there, depends on this position along the source."""
+    """Whether the index into the cotangent, or the range of the sum, depends on this position of the source."""
     return any(position in loops_in(p) for p in solution.index) or any(
         position in loops_in(c) and not loops_in(c).isdisjoint(solution.unknowns) for c in solution.conditions
     )

@@ -73,7 +73,7 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
     for output, seed in seeds:
         _accumulate(cotangents, output, seed)
     for node in reversed(order):
-        ct = _results(node, cotangents) if isinstance(node, Several) else cotangents.get(node)
+        ct = _result_cotangents(node, cotangents) if isinstance(node, Several) else cotangents.get(node)
         if not ct or node not in active:
             continue
         parts = apply_rule(RULES, "the gradient", graph, node, ct, active)
@@ -85,12 +85,12 @@ def vjp(graph: Graph, wrt: Sequence[Input]) -> Graph:
 
 
 def prepared(graph: Graph, wrt: Sequence[Input]) -> Graph:
-    """The graph as `vjp` needs it: the same values, and iterations keep what goes backward through them."""
+    """The graph as `vjp` needs it: the same values, with iterations that keep what their reverse pass reads."""
     active = between(graph.nodes(), wrt)
     return saving(graph, active.__contains__) if any(isinstance(node, Iteration) for node in active) else graph
 
 
-def _results(node: Several, cotangents: Mapping[Node, Node]) -> Mapping[int, Node]:
+def _result_cotangents(node: Several, cotangents: Mapping[Node, Node]) -> Mapping[int, Node]:
     """The cotangents of the results of a node that has several, by number."""
     return {part.number: cotangents[part] for part in node.parts if part in cotangents}
 
@@ -104,20 +104,20 @@ def _accumulate(cotangents: dict[Node, Node], node: Node, part: Node) -> None:
 
 
 def _spread(node: Node, domain: Shape, axes: Sequence[int]) -> Node:
-    """A reduced array, the same at all positions along the axes of `domain` that had been reduced."""
+    """A reduced array, broadcast to `domain` along the axes of the reduction."""
     return view(node, domain, tuple(p for axis, p in enumerate(positions(domain)) if axis not in axes))
 
 
 def _send_back(node: MapReduce, active: Active, extra: Sequence[Node], seed: Expr) -> Cotangents:
     """Pull `seed`, an expression over the node's operands and the extra ones behind them, back through its `expr`.
 
-    Where the derivative has the value of the node in it, as that of exp has, it is read and not computed again. Not so
-    that of hypot: of its second derivatives, terms that cancel are added within one expression.
+    A derivative that contains the node's value, as that of exp does, reads it instead of computing it again. Not so
+    that of hypot: its second derivatives have terms that cancel, which must stay within one expression.
     """
     operands = (*node.operands, *extra)
     alone = isinstance(node.expr, Apply) and node.expr.op is Op.HYPOT
-    own = Operand(node.dtype, len(operands)) if node.reduce is None and not alone else None
-    parts = pullback(node.expr, seed, active_slots(node, active), own)
+    value = Operand(node.dtype, len(operands)) if node.reduce is None and not alone else None
+    parts = pullback(node.expr, seed, active_slots(node, active), value)
     return [(node.operands[slot], elementwise(node.domain, (*operands, node), e)) for slot, e in parts.items()]
 
 
@@ -131,7 +131,7 @@ def _sum(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 
 def _extreme(node: MapReduce, ct: Node, active: Active) -> Cotangents:
-    """Equal shares for all that equal the forward's result; where that is NaN, for all NaN."""
+    """Equal shares for all elements that equal the result; where that is NaN, for all NaN."""
     first = len(node.operands)
     chosen = _spread(node, node.domain, node.axes)
     equal = apply(Op.EQ, node.expr, Operand(node.dtype, first))
@@ -178,12 +178,12 @@ def _map_reduce(node: MapReduce, ct: Node, active: Active) -> Cotangents:
 
 
 def _view(node: View, ct: Node, active: Active) -> Cotangents:
-    """Products that the view's adjoint sums are matrix products, so they are added after that, not before: the three
-    products of an attention layer with one array are three matrix products in its gradient, too."""
+    """Summands of the cotangent that become matrix products by the adjoint's sum are added after it, not before: an
+    attention layer with three products of one array has three matrix products in its gradient, too."""
     in_place = put_back(node, ct)
     if in_place is not None:
         return [(node.src, in_place)]
-    used = {found.axis for p in node.index for found in loops_in(p)}
+    used = {loop.axis for p in node.index for loop in loops_in(p)}
     unused = [axis for axis in range(len(node.shape)) if axis not in used]
     apart: list[Node] = []
     others: list[Node] = []
@@ -202,7 +202,7 @@ def _gather(node: Gather, ct: Node, active: Active) -> Cotangents:
 
 def _scatter(node: Scatter, ct: Node, active: Active) -> Cotangents:
     ends = zip((node.base, node.updates), scatter_adjoints(node, ct), strict=True)
-    return [(end, made()) for end, made in ends if end in active]
+    return [(end, cotangent()) for end, cotangent in ends if end in active]
 
 
 def _cumulative(node: Cumulative, ct: Node, active: Active) -> Cotangents:
@@ -210,7 +210,7 @@ def _cumulative(node: Cumulative, ct: Node, active: Active) -> Cotangents:
 
 
 def _contiguous(node: Contiguous, ct: Node, active: Active) -> Cotangents:
-    """An array is kept for the order of its axes in memory, in which its cotangent is read, too."""
+    """The cotangent is made contiguous, too, since it is read in the same order as the array."""
     return [(node.src, Contiguous(ct))]
 
 
@@ -225,8 +225,8 @@ def _row_wise(node: RowWise, ct: Node, active: Active) -> Cotangents:
 
 
 def _examples(node: Examples, ct: Node, active: Active) -> Cotangents:
-    """The cotangents that all examples have for this one, added. Where each has one for all, as behind a sum, these are
-    added: as many additions as examples, not their square."""
+    """The sum of the cotangents that all examples have for this one. Cotangents that do not depend on the example that
+    asks, as behind a sum, are summed once: n additions instead of n*n."""
     if isinstance(ct, View) and not ct.conditions and not any(p.axis == 0 for i in ct.index for p in loops_in(i)):
         shape = node.operand.shape
         same = view(ct.src, shape, at(ct.shape, (ZERO, *positions(shape))).each(ct.index))
@@ -262,5 +262,5 @@ RULES: dict[type[Node], Callable[..., Cotangents]] = {
     Iteration: _iteration,
     Custom: _custom,
     Foreign: _foreign,
-    Part: _leaf,  # its cotangent waits for those of the other results
+    Part: _leaf,  # its cotangent is collected with those of the other results
 }

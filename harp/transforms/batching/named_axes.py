@@ -1,4 +1,4 @@
-"""The axes of batches that have names, for a function of one example that asks about the others."""
+"""Named axes of batches: a function of one example uses them to ask about the other examples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harp.trace.source_locations import where
 
 
 class NamedAxis(NamedTuple):
-    """An axis of a batch, seen by one of its examples: the example's number, and how many there are."""
+    """An axis of a batch, seen from one example: the example's number, and the number of examples."""
 
     number: Node
     size: Index
@@ -38,7 +38,7 @@ def named_axis(name: object) -> NamedAxis:
 
 
 def size_of(axis: NamedAxis) -> Size | int:
-    """How many examples there are."""
+    """The number of examples."""
     return wrap(resolve(axis.size))
 
 

@@ -54,7 +54,7 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
     `batched` says which inputs have one. Raises MissingRuleError, with the user's line, for a node without a rule.
     """
     known: dict[Node, Given] = {}
-    results: dict[Node, list[Given]] = {}  # of iterations, which have several
+    results: dict[Node, list[Given]] = {}  # of nodes with several results
     for i, has_axis in zip(graph.inputs, batched, strict=True):
         known[i] = Given(fresh_input(i.name, (size, *i.shape), i.dtype) if has_axis else i, has_axis)
     sites: dict[Node, Site] = {}
@@ -77,7 +77,7 @@ def batch(graph: Graph, batched: Sequence[bool], size: Index) -> tuple[Graph, tu
 
 
 def _same(node: Node, inputs: Sequence[Given]) -> Node:
-    """The node, which is the same for all examples; it may read the result of an iteration that makes others, too."""
+    """The node over its new inputs, which are the same for all examples; some may be results of a batched loop."""
     now = tuple(i.node for i in inputs)
     return with_inputs(node, now)
 
@@ -92,19 +92,19 @@ def _of_all(token: Given) -> Node:
 
 
 def _shifted(shape: Shape, size: Index) -> Substitution:
-    """Puts the positions along the axes behind the batch's for those along the axes of `shape`."""
+    """The substitution of the positions along `shape` by those along the same axes behind the axis of the batch."""
     return at(shape, positions((size, *shape))[1:])
 
 
-def _numbers(shape: Shape) -> Node:
+def _example_numbers(shape: Shape) -> Node:
     """At every position, the number of its example."""
     return MapReduce(shape, (), Position(positions(shape)[0]))
 
 
-def _places(indices: Sequence[Given], size: Index) -> tuple[Node, ...]:
-    """Where a batched array is indexed: in the example of each index, at the indices."""
+def _batched_indices(indices: Sequence[Given], size: Index) -> tuple[Node, ...]:
+    """The indices of a gather or scatter on a batched array: the number of the example, then the indices."""
     places = [lifted(i, size) for i in indices]
-    return (_numbers(places[0].shape), *places)
+    return (_example_numbers(places[0].shape), *places)
 
 
 # -- one rule for each kind of node -------------------------------------------------------------------------------
@@ -130,13 +130,13 @@ def _view(node: View, inputs: Sequence[Given], size: Index) -> Node:
 def _gather(node: Gather, inputs: Sequence[Given], size: Index) -> Node:
     source, *indices = inputs
     if source.batched:
-        return Gather(source.node, _places(indices, size), node.fill, node.strict)
+        return Gather(source.node, _batched_indices(indices, size), node.fill, node.strict)
     return Gather(source.node, tuple(lifted(i, size) for i in indices), node.fill, node.strict)
 
 
 def _scatter(node: Scatter, inputs: Sequence[Given], size: Index) -> Node:
     base, *indices, updates = inputs
-    places = _places(indices, size)
+    places = _batched_indices(indices, size)
     return Scatter(lifted(base, size), places, lifted(updates, size), node.kind, node.clips, node.unique, node.strict)
 
 
@@ -149,7 +149,7 @@ def _contiguous(node: Contiguous, inputs: Sequence[Given], size: Index) -> Node:
 
 
 def _row_wise(node: RowWise, inputs: Sequence[Given], size: Index) -> Node:
-    """One table that all rows are searched in stays one table."""
+    """A table that is the same for all rows is not repeated."""
     operands = [lifted(i, size) for i in inputs]
     if node.function is RowOp.SEARCH and len(node.operands[0].shape) == 1:
         table = inputs[0].node
@@ -158,16 +158,16 @@ def _row_wise(node: RowWise, inputs: Sequence[Given], size: Index) -> Node:
 
 
 def _examples(node: Examples, inputs: Sequence[Given], size: Index) -> Given:
-    """In the batch that it speaks of, the array of all examples, which is the same for each of them."""
+    """On the axis that the node names: the array of all examples, which is the same for each of them."""
     operand, number = inputs
     if number.batched:
         return Given(lifted(operand, size), False)
-    made = Examples(operand.node, number.node, node.size)
-    return Given(permute(made, (1, 0, *range(2, len(made.shape)))), True)
+    gathered = Examples(operand.node, number.node, node.size)
+    return Given(permute(gathered, (1, 0, *range(2, len(gathered.shape)))), True)
 
 
 def _for_each_row(table: Node, shape: Shape) -> Node:
-    """A table of each example, repeated for each of its rows."""
+    """A table for each example, repeated for each of the example's rows."""
     whole = (*shape[:-1], table.shape[-1])
     loops = positions(whole)
     return view(table, whole, (loops[0], loops[-1]))
@@ -190,12 +190,12 @@ def _custom(node: Custom, inputs: Sequence[Given], size: Index) -> list[Given]:
 def _foreign(node: Foreign, inputs: Sequence[Given], size: Index) -> list[Given]:
     """A call for each example."""
     operands = tuple(lifted(i, size) for i in inputs)
-    made = Foreign(node.routine, (size, *node.calls), operands, node.results, node.sizes)
-    return [Given(part, True) for part in made.parts]
+    foreign = Foreign(node.routine, (size, *node.calls), operands, node.results, node.sizes)
+    return [Given(part, True) for part in foreign.parts]
 
 
 def _part(node: Part, inputs: Sequence[Given], size: Index) -> Node:
-    """The rule of the iteration has made it."""
+    """The node itself: the rule of the node with several results has made its parts."""
     return node
 
 

@@ -32,8 +32,8 @@ Function = Callable[..., Any]
 
 
 class _Mapped(NamedTuple):
-    """An argument that differs between examples: its place among all leaves, its name, and the array, whose first axis
-    is that of the batch."""
+    """An argument that differs between examples: its position among all leaves, its name, and the array, whose first
+    axis is that of the batch."""
 
     place: int
     name: str
@@ -74,7 +74,7 @@ def vmap(
         mapped = _mapped(leaf_names(function, args, kwargs), leaves, axes)
         size = _batch_size(mapped, axis_size, name)
         if axis_name is not None:
-            mapped.append(_Mapped(len(leaves), "the number of the example", _numbers(resolve(size))))
+            mapped.append(_Mapped(len(leaves), "the number of the example", _example_numbers(resolve(size))))
         same = [with_arrays(leaf, name) if axis is None else None for leaf, axis in zip(leaves, axes, strict=True)]
 
         def call(examples: Sequence[Array]) -> Tree:
@@ -82,20 +82,20 @@ def vmap(
             assert level is not None, "a function being traced has a level"
             level.examples *= resolve(size)
             level.reach *= resolve(size)
-            given = [*same, None]
+            filled = [*same, None]
             for m, example in zip(mapped, examples, strict=True):
-                given[m.place] = example
-            number = given.pop()
+                filled[m.place] = example
+            number = filled.pop()
             if number is not None:
                 level.named = axis_name, node_of(number), resolve(size)
-            again, keywords = unflatten(treedef, given)
+            again, keywords = unflatten(treedef, filled)
             return require_result(call_user(*again, **keywords), function)
 
         arguments = [Argument(m.name, m.array.kind, shape_of(m.array)[1:]) for m in mapped]
         traced = stage(call, arguments, name)
         graph, has_axis = batch(traced.graph, [True] * len(arguments), resolve(size))
         results = run(graph, [m.array for m in mapped])
-        places = _spread(out_axes, traced.treedef, f"out_axes of {name!r}", "the result")
+        places = _leaf_axes(out_axes, traced.treedef, f"out_axes of {name!r}", "the result")
         placed = zip(results, has_axis, places, strict=True)
         return unflatten(traced.treedef, [_to_place(*result, resolve(size), name) for result in placed])
 
@@ -112,22 +112,22 @@ def _in_axes(in_axes: Tree, args: Sequence[Tree], kwargs: dict[str, Tree], name:
             f"{plural(len(args), 'arguments')}{where()}"
         )
     listed = in_axes if isinstance(in_axes, tuple) else (in_axes,) * len(args)
-    found: list[int | None] = []
+    leaf_axes: list[int | None] = []
     for k, (entry, arg) in enumerate(zip(listed, args, strict=True)):
-        found += _spread(entry, flatten(arg)[1], f"entry {k} of in_axes", "the argument")
-    return found + [0] * len(flatten(kwargs)[0])
+        leaf_axes += _leaf_axes(entry, flatten(arg)[1], f"entry {k} of in_axes", "the argument")
+    return leaf_axes + [0] * len(flatten(kwargs)[0])
 
 
-def _spread(axes: Tree, spec: TreeSpec, name: str, what: str) -> list[int | None]:
-    """An axis for each leaf, given a tree of axes that is the start of a tree of this shape."""
+def _leaf_axes(axes: Tree, spec: TreeSpec, name: str, what: str) -> list[int | None]:
+    """An axis for each leaf of a tree, given a tree of axes that is a prefix of it."""
     leaves, prefix = flatten(axes, none_is_leaf=True)
-    found = spread(prefix, leaves, spec)
-    if found is None:
+    leaf_axes = spread(prefix, leaves, spec)
+    if leaf_axes is None:
         raise BatchError(f"{name} is a tree {spec_text(prefix)}, but {what} is a tree {spec_text(spec)}{where()}")
-    for axis in found:
+    for axis in leaf_axes:
         if axis is not None and (not isinstance(axis, (int, np.integer)) or isinstance(axis, bool)):
             raise BatchError(f"{name} has {axis!r}; an axis is an integer, or None for what is not mapped{where()}")
-    return [None if axis is None else int(axis) for axis in found]  # type: ignore[call-overload]
+    return [None if axis is None else int(axis) for axis in leaf_axes]  # type: ignore[call-overload]
 
 
 def _mapped(names: Sequence[str], leaves: Sequence[object], axes: Sequence[int | None]) -> list[_Mapped]:
@@ -148,7 +148,7 @@ def _to_front(leaf: object, axis: int, name: str) -> Array:
 
 
 def _of_list(name: str) -> str:
-    """What to do about an element of a list that was meant to be an array."""
+    """Advice about an element of a list that was meant to be an array."""
     return "; a list is a tree of its elements, and harp.numpy.asarray makes an array of it" if name[-1:] == "]" else ""
 
 
@@ -173,13 +173,13 @@ def _batch_size(mapped: Sequence[_Mapped], axis_size: object, name: str) -> Inde
     return resolve(size)
 
 
-def _numbers(size: Index) -> Array:
+def _example_numbers(size: Index) -> Array:
     """The numbers of the examples of a batch."""
     return emit(MapReduce((size,), (), Position(positions((size,))[0])))
 
 
 def _to_place(result: Array, batched: bool, axis: int | None, size: Index, name: str) -> Array:
-    """The result with the axis of the batch where it should be."""
+    """The result with the axis of the batch at `axis`."""
     if axis is None:
         if batched:
             raise BatchError(

@@ -1,7 +1,7 @@
-"""`while_loop`, `cond`, `switch`: what runs only where data says so.
+"""`while_loop`, `cond`, `switch`: computations that run only where data says so.
 
-A branch is an iteration that runs once, or not at all: it takes what there is where it does not run, and carries its
-result where it does.
+A branch is an iteration that runs once or not at all. It carries its result, and leaves the carry as it is where it
+does not run.
 
     cond(p, f, g)  ->  r = 0; while p, at most once: r = f(); while not p, at most once: r = g(); r
 """
@@ -37,7 +37,7 @@ _R = TypeVar("_R")
 _C = TypeVar("_C")
 _Operands = TypeVarTuple("_Operands")
 _OfOne: TypeAlias = Callable[[Array], _R]
-# That no operand is given by name.
+# The default of `operand`: no operand was passed by name.
 _NO_OPERAND = object()
 _OfTwo: TypeAlias = Callable[[Array, Array], _R]
 _OfThree: TypeAlias = Callable[[Array, Array, Array], _R]
@@ -80,15 +80,15 @@ def while_loop(cond_fun: Function, body_fun: Function, init_val: Tree) -> Any:
 
         return traced(call, with_test(carry), (), None, name)
 
-    given = leaves_of(init_val, "the carry")
-    body, carry = settled(trace, given, name, skipped=1)
+    leaves = leaves_of(init_val, "the carry")
+    body, carry = settled(trace, leaves, name, skipped=1)
     first = _truth(cond_fun(unflatten(carry.treedef, carry.arrays)), asked)
     results = iterate(body, None, [first, *carry.arrays], tested=True)
     return unflatten(carry.treedef, results[1:])
 
 
 def with_test(carry: Leaves) -> Leaves:
-    """What a loop carries whose first is whether it goes on."""
+    """The carry of a loop, behind the value that says whether the loop goes on."""
     test = _truth(False, "")
     return carry._replace(arrays=[test, *carry.arrays], names=["the condition", *carry.names])
 
@@ -162,7 +162,7 @@ def cond(pred: object, true_fun: Function, false_fun: Function, *operands: Tree,
         )
     chooser = pred if isinstance(pred, (bool, int, float)) else holds  # numbers of Python stay known
     tests = [map_(lambda x: x, chooser, to=bool_), map_(lambda x: ~x, chooser, to=bool_)]
-    return _chosen(tests, (("true_fun", true_fun), ("false_fun", false_fun)), operands)
+    return _run_branches(tests, (("true_fun", true_fun), ("false_fun", false_fun)), operands)
 
 
 @overload
@@ -213,7 +213,7 @@ def switch(index: object, branches: Sequence[Function], *operands: Tree) -> Any:
     ]
     for branch in branches:
         require_function("switch", branch, ["an operand"] * len(operands))
-    return _chosen(tests, [(f"branches[{k}]", branch) for k, branch in enumerate(branches)], operands)
+    return _run_branches(tests, [(f"branches[{k}]", branch) for k, branch in enumerate(branches)], operands)
 
 
 class _Branch(NamedTuple):
@@ -224,20 +224,20 @@ class _Branch(NamedTuple):
     traced: Traced
 
 
-def _chosen(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], operands: tuple[Tree, ...]) -> Any:
-    """The result of the branch whose test holds, one iteration after the other."""
+def _run_branches(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], operands: tuple[Tree, ...]) -> Any:
+    """The result of the branch whose test holds: one iteration for each branch, one after the other."""
     operands = with_arrays(operands, function_name(branches[0][1]))
     names = [label if function_name(f) == "<lambda>" else function_name(f) for label, f in branches]
-    made = [
+    traced_branches = [
         _Branch(name, test, _traced_branch(f, operands, test))
         for name, test, (_, f) in zip(names, tests, branches, strict=True)
     ]
-    dtypes = _result_dtypes(made)
-    _require_same_shapes(made)
-    treedef = made[0].traced.treedef
-    shapes = [o.shape for o in made[0].traced.graph.outputs]
+    dtypes = _result_dtypes(traced_branches)
+    _require_same_shapes(traced_branches)
+    treedef = traced_branches[0].traced.treedef
+    shapes = [o.shape for o in traced_branches[0].traced.graph.outputs]
     results = [from_positions(shape, const(0, dtype)) for shape, dtype in zip(shapes, dtypes, strict=True)]
-    for branch in made:
+    for branch in traced_branches:
         graph = branch.traced.graph
         carried = [fresh_input(f"result {k}", a.shape, a.dtype) for k, a in enumerate(map(node_of, results))]
         outputs = [_converted(o, dtype) for o, dtype in zip(graph.outputs, dtypes, strict=True)]
@@ -250,7 +250,7 @@ def _chosen(tests: Sequence[Array], branches: Sequence[tuple[str, Function]], op
 
 
 def _traced_branch(function: Function, operands: tuple[Tree, ...], test: Array) -> Traced:
-    """A branch reads its operands as it reads all that is round it."""
+    """A branch as a graph without operands: it closes over them, as over all other arrays."""
     number = Argument("the iteration", i64, ())
     node, known = node_of(test), known_numbers(test)
     if isinstance(node, MapReduce) and isinstance(node.expr, Const):
@@ -269,7 +269,7 @@ def _result_dtypes(branches: Sequence[_Branch]) -> list[DType]:
         if branch.traced.treedef != first.traced.treedef:
             texts = f"{first.name!r} returns {spec_text(first.traced.treedef)}, but {branch.name!r} returns "
             raise CarryError(f"{texts}{spec_text(branch.traced.treedef)}; branches return the same tree{where()}")
-    found = []
+    dtypes = []
     for k, output in enumerate(first.traced.graph.outputs):
         strong = {b.traced.graph.outputs[k].dtype: b.name for b in branches if not b.traced.weak[k]}
         weak = [b.traced.graph.outputs[k].dtype.kind for b in branches if b.traced.weak[k]]
@@ -277,8 +277,8 @@ def _result_dtypes(branches: Sequence[_Branch]) -> list[DType]:
             texts = ", ".join(f"{name!r} returns {dtype.numpy}" for dtype, name in strong.items())
             raise CarryError(f"result {k}: {texts}; branches return the same dtypes: convert one by .astype{where()}")
         dtype = next(iter(strong), None) or default_of(max(weak, default=output.dtype.kind))
-        found.append(promote_weak(dtype, max(weak)) if weak else dtype)
-    return found
+        dtypes.append(promote_weak(dtype, max(weak)) if weak else dtype)
+    return dtypes
 
 
 def _require_same_shapes(branches: Sequence[_Branch]) -> None:

@@ -1,4 +1,4 @@
-"""`fori_loop` between bounds that are data: how many steps it has is computed before, and their number is a position.
+"""`fori_loop` between bounds that are data: the number of steps is computed first, and a step's number is a position.
 
 for i in range(a, b)  ->  n = b - a; for t < n: i = a + t
 """
@@ -29,8 +29,8 @@ _LARGEST = 2**63 - 1
 
 
 def counted(lower: Array, upper: Array, body_fun: Callable[..., Any], init: Tree) -> Any:
-    """The loop from `lower` to `upper`. Its number is weak, like Python's integers, if both bounds are and it is known
-    how many steps there are at most.
+    """The loop from `lower` to `upper`. Its number is weakly typed, like Python's integers, if both bounds are, and the
+    number of steps has a known bound.
 
     Raises ArgumentError for bounds that are not one integer each.
     """
@@ -64,7 +64,7 @@ def counted(lower: Array, upper: Array, body_fun: Callable[..., Any], init: Tree
 
 
 def _steps(dtype: DType) -> Callable[[Expr, Expr], Expr]:
-    """How many steps there are between two bounds, at most as many as an int64 says."""
+    """The number of steps between two bounds, at most the largest int64."""
 
     def build(lower: Expr, upper: Expr) -> Expr:
         first, last = _limited(lower, dtype), _limited(upper, dtype)
@@ -76,14 +76,14 @@ def _steps(dtype: DType) -> Callable[[Expr, Expr], Expr]:
 
 
 def _limited(bound: Expr, dtype: DType) -> Expr:
-    """A bound in the dtype of the loop's number: one that has none there is the largest."""
+    """A bound in the dtype of the loop's number; a bound too large for it becomes the largest number."""
     if bound.dtype is u64 and dtype is i64:
         bound = apply(Op.MIN, bound, const(_LARGEST, u64))
     return cast(bound, dtype)
 
 
 def _most(count: Node) -> Index | None:
-    """How many steps there are at most, where this is a formula of sizes and of the numbers of the loops round it."""
+    """The most steps there can be, if that is a formula of sizes and of the numbers of enclosing loops."""
     steps = formula(count)
     largest = None if steps is None else most(steps)
     return None if largest is None else relu(largest)

@@ -28,15 +28,15 @@ from harp.transforms.typed import AnArray, Container
 
 # Blocks of the elements of arrays, for loops over blocks of steps.
 #
-# A loop keeps for reverse mode what each step carries, but of a loop within its steps only what goes into it:
+# In reverse mode a loop keeps the carry of each step, but of an inner loop only its arguments:
 #
-#     scan(f, c, xs)  ->  scan(lambda c, block: scan(f, c, block), c, blocks of xs); scan(f, c, what is left)
+#     scan(f, c, xs)  ->  scan(lambda c, block: scan(f, c, block), c, blocks of xs); scan(f, c, remainder)
 
 
 def in_blocks(arrays: Sequence[Array], count: Index, every: Index) -> tuple[list[Array], list[Array], Index]:
-    """Blocks of elements along the first axis, of which there are `count`; those that are left; the number of these."""
+    """Blocks of elements along the first axis, of size `count`; the elements that remain, and the number of these."""
     blocks = floordiv(count, every)
-    left = count - blocks * every
+    remaining = count - blocks * every
     front: list[Array] = []
     rest: list[Array] = []
     for array in arrays:
@@ -44,14 +44,14 @@ def in_blocks(arrays: Sequence[Array], count: Index, every: Index) -> tuple[list
         shape = (blocks, every, *node.shape[1:])
         block, place, *others = positions(shape)
         front.append(emit(view(node, shape, (block * every + place, *others))))
-        shape = (left, *node.shape[1:])
+        shape = (remaining, *node.shape[1:])
         place, *others = positions(shape)
         rest.append(emit(view(node, shape, (blocks * every + place, *others))))
-    return front, rest, left
+    return front, rest, remaining
 
 
 def joined(front: Array, rest: Array | None) -> Array:
-    """The elements of blocks, and those behind them, if there are any, in one array."""
+    """The elements of blocks, and the remaining ones behind them, in one array."""
     blocks = node_of(front)
     whole = blocks.shape[0] * blocks.shape[1]
     shape = (whole, *blocks.shape[2:])
@@ -61,9 +61,9 @@ def joined(front: Array, rest: Array | None) -> Array:
     if rest is None:
         return emit(flat)
     others = node_of(rest)
-    left = others.shape[0]
+    remaining = others.shape[0]
     fill, none = const(0, blocks.dtype), (0,) * (len(shape) - 1)
-    first, last = pad(flat, (0, *none), (left, *none), fill), pad(others, (whole, *none), (0, *none), fill)
+    first, last = pad(flat, (0, *none), (remaining, *none), fill), pad(others, (whole, *none), (0, *none), fill)
     is_first = apply(Op.LT, Position(positions(first.shape)[0]), Position(whole))
     chosen = select(is_first, Operand(blocks.dtype, 0), Operand(blocks.dtype, 1))
     return emit(MapReduce(first.shape, (first, last), chosen))
@@ -150,27 +150,27 @@ def scan(
     name = function_name(f)
     as_integer("unroll", unroll)
     reverse = as_flag("reverse", reverse)
-    given = leaves_of(xs, "xs")
-    count = _length(given, length, name)
+    leaves = leaves_of(xs, "xs")
+    count = _length(leaves, length, name)
     if checkpoint_every is None or _recomputes(checkpoint_every):
-        return _scanned(f, init, given, count, reverse, _recomputes(checkpoint_every))
-    return _scanned_in_blocks(f, init, given, count, _every(checkpoint_every), reverse)
+        return _scanned(f, init, leaves, count, reverse, _recomputes(checkpoint_every))
+    return _scanned_in_blocks(f, init, leaves, count, _every(checkpoint_every), reverse)
 
 
 def _scanned_in_blocks(
-    f: Function, init: Tree, given: Leaves, count: Index, every: Index, reverse: bool
+    f: Function, init: Tree, xs: Leaves, count: Index, every: Index, reverse: bool
 ) -> tuple[Any, Any]:
-    """A scan over blocks of elements, and one over those that are left."""
-    front, rest, left = in_blocks(given.arrays, count, every)
+    """A scan over blocks of elements, and one over the remaining elements."""
+    front, rest, remaining = in_blocks(xs.arrays, count, every)
 
     def block(carry: Tree, elements: Tree) -> tuple[Any, Any]:
-        return _scanned(f, carry, given._replace(arrays=leaves_of(elements, "xs").arrays), every, reverse)
+        return _scanned(f, carry, xs._replace(arrays=leaves_of(elements, "xs").arrays), every, reverse)
 
     def blocks(carry: Tree) -> tuple[Any, Any]:
-        return _scanned(block, carry, given._replace(arrays=front), floordiv(count, every), reverse)
+        return _scanned(block, carry, xs._replace(arrays=front), floordiv(count, every), reverse)
 
     def others(carry: Tree) -> tuple[Any, Any]:
-        return _scanned(f, carry, given._replace(arrays=rest), left, reverse)
+        return _scanned(f, carry, xs._replace(arrays=rest), remaining, reverse)
 
     if reverse:
         carry, last = others(init)
@@ -183,7 +183,7 @@ def _scanned_in_blocks(
 
 
 def _recomputes(checkpoint_every: object) -> bool:
-    """Whether as few states are kept as can be."""
+    """Whether states are recomputed, so that as few as possible are kept."""
     if isinstance(checkpoint_every, str) and checkpoint_every != "log":
         raise ArgumentError(f"checkpoint_every is a number of steps, or 'log', not {checkpoint_every!r}{where()}")
     return isinstance(checkpoint_every, str)
@@ -196,16 +196,16 @@ def _every(checkpoint_every: object) -> Index:
 
 
 def _scanned(
-    f: Function, init: Tree, given: Leaves, count: Index, reverse: bool, recomputes: bool = False
+    f: Function, init: Tree, xs: Leaves, count: Index, reverse: bool, recomputes: bool = False
 ) -> tuple[Any, Any]:
-    """The scan over these arrays, all of this length."""
+    """The scan over arrays of this length."""
     name = function_name(f)
-    elements = [(f"an element of {n}", a.kind, shape_of(a)[1:]) for a, n in zip(given.arrays, given.names, strict=True)]
+    elements = [(f"an element of {n}", a.kind, shape_of(a)[1:]) for a, n in zip(xs.arrays, xs.names, strict=True)]
 
     def trace(carry: Leaves) -> Traced:
         def call(arrays: Sequence[Array]) -> Tree:
             first = 1 + len(carry.arrays)
-            now, x = unflatten(carry.treedef, arrays[1:first]), unflatten(given.treedef, arrays[first:])
+            now, x = unflatten(carry.treedef, arrays[1:first]), unflatten(xs.treedef, arrays[first:])
             return f(now, x)
 
         body = traced(call, carry, elements, resolve(count), name)
@@ -217,7 +217,7 @@ def _scanned(
         return body
 
     body, carry = settled(trace, leaves_of(init, "the carry"), name)
-    results = iterate(body, resolve(count), carry.arrays, given.arrays, reverse=reverse, recomputes=recomputes)
+    results = iterate(body, resolve(count), carry.arrays, xs.arrays, reverse=reverse, recomputes=recomputes)
     last = unflatten(carry.treedef, results[: len(carry.arrays)])
     return last, unflatten(children(body.treedef)[1], results[len(carry.arrays) :])
 
@@ -329,19 +329,19 @@ def fori_loop(
     start, end = require_int64(to_index(lower)), require_int64(to_index(upper))
     length = require_int64(maximum(resolve(end - start), ZERO))
     if checkpoint_every is None or _recomputes(checkpoint_every):
-        return _counted(start, length, body_fun, init_val, _recomputes(checkpoint_every))
+        return _counted_loop(start, length, body_fun, init_val, _recomputes(checkpoint_every))
     every = _every(checkpoint_every)
     whole = floordiv(length, every) * every
 
     def block(number: Array, carry: Tree) -> Any:
         before = number * wrap(every)
-        return _counted(start, every, lambda i, now: body_fun(before + i, now), carry)
+        return _counted_loop(start, every, lambda i, now: body_fun(before + i, now), carry)
 
-    carry = _counted(ZERO, floordiv(length, every), block, init_val)
-    return _counted(start + whole, length - whole, body_fun, carry)
+    carry = _counted_loop(ZERO, floordiv(length, every), block, init_val)
+    return _counted_loop(start + whole, length - whole, body_fun, carry)
 
 
-def _counted(start: Index, length: Index, body_fun: Function, init_val: Tree, recomputes: bool = False) -> Any:
+def _counted_loop(start: Index, length: Index, body_fun: Function, init_val: Tree, recomputes: bool = False) -> Any:
     """The loop of this many steps, whose first one has the number `start`."""
     name = function_name(body_fun)
     first = as_array(wrap(start))

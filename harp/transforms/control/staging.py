@@ -1,4 +1,4 @@
-"""What all control flow shares: functions are traced to bodies, and iterations are put into what is being traced."""
+"""The shared parts of control flow: tracing functions to bodies, and putting iterations into the current trace."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def traced(
     count: Index | None,
     name: str,
 ) -> Traced:
-    """The function of the number of the iteration, of which there are `count`, what is carried, and elements of arrays.
-    The number takes the dtype of what it meets, like Python's integers."""
+    """Trace a body: a function of the step's number, below `count`, of carried values and of elements of arrays. The
+    number is weakly typed, like Python's integers."""
     arguments = [Argument("the iteration", dtypes.i64, (), weak=True, iterations=count, counts=True)]
     arguments += [Argument(n, a.kind, shape_of(a), a.weak) for a, n in zip(carried.arrays, carried.names, strict=True)]
     arguments += [Argument(*element) for element in elements]
@@ -56,10 +56,10 @@ def traced(
 
 
 def settled(trace: Callable[[Leaves], Traced], carried: Leaves, name: str, skipped: int = 0) -> tuple[Traced, Leaves]:
-    """The body, and what it carries: Python's numbers take on the dtype that the body gives them.
+    """The traced body and its carry, in which Python's numbers have taken the dtypes that the body gives them.
 
-    The first outputs of the body, behind `skipped` others, are what is carried on. Raises CarryError where they are not
-    of the dtype and shape of what is carried.
+    The outputs of the body behind the `skipped` first ones are the new carry. Raises CarryError where these differ from
+    the carry in dtype or shape.
     """
     for _ in range(1 + len(dtypes.Kind) * len(carried.arrays)):  # each round, one of them becomes another kind
         body = trace(carried)
@@ -89,7 +89,7 @@ def _changes(label: str, axis: int, name: str) -> str:
 
 
 def _require_same(label: str, dtype: DType, shape: Shape, output: Node, name: str) -> None:
-    """Hold what is carried on to what is carried. Raises CarryError, or ShapeError for sizes."""
+    """Compare a new carry with the old. Raises CarryError, or ShapeError for sizes."""
     if output.dtype is not dtype or len(output.shape) != len(shape):
         raise CarryError(
             f"{name!r} is given {label} as {dtype.numpy} with {plural(len(shape), 'axes')}, but returns it as "
@@ -101,7 +101,7 @@ def _require_same(label: str, dtype: DType, shape: Shape, output: Node, name: st
 
 
 def _advice(dtype: DType, shape: Shape, output: Node) -> str:
-    """What to write where a loop is given something else than it carries on."""
+    """Advice for a carry whose dtype or shape changes."""
     kind = output.dtype.numpy.name
     if len(output.shape) > len(shape):
         sizes = ", ".join(map(describe, output.shape))
@@ -131,8 +131,8 @@ def iterate(
     hoists: bool = True,
     recomputes: bool = False,
 ) -> list[Array]:
-    """The results of an iteration. What does not change in it is computed before, if it `hoists`; for its derivative it
-    `recomputes` what it carried, or keeps that."""
+    """The results of an iteration. It `hoists` loop invariants out of the body. For its derivative it `recomputes` the
+    carried values of its steps, or else keeps them."""
     count, graph, operands = len(carried), body.graph, [*map(node_of, (*carried, *arrays))]
     if graph.token is not None:
         graph = _carrying_token(body, count)
@@ -153,7 +153,7 @@ def iterate(
 
 
 def _carrying_token(body: Traced, carried: int) -> Graph:
-    """The graph of a body that calls Python: it carries the token, behind the other arrays."""
+    """The graph of a body that calls Python, with the token carried behind the other arrays."""
     graph, before = body.graph, body.before
     assert before is not None and graph.token is not None
     first = 1 + carried

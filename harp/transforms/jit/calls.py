@@ -33,8 +33,8 @@ def resident(leaf: object, device: str) -> DeviceMemory | None:
 
 
 def described(leaf: object, name: str, held: DeviceMemory | None) -> tuple[NDArray, bool]:
-    """An argument as a NumPy array, and whether it is weak, as `leaf_array` has it. Of what is held by the device that
-    is an array of its shape and dtype without its numbers, which stay there."""
+    """An argument as a NumPy array, and whether it is weak, as `leaf_array` has it. For memory on a device the array
+    has only the shape and dtype; its numbers stay there."""
     if held is None:
         return leaf_array(leaf, name)
     return np.broadcast_to(np.zeros((), held.dtype), held.shape), cast(Array, leaf).weak
@@ -43,7 +43,7 @@ def described(leaf: object, name: str, held: DeviceMemory | None) -> tuple[NDArr
 def warn_of_copies(
     function: str, leaves: Sequence[object], names: Sequence[str], held: Sequence[DeviceMemory | None], device: str
 ) -> bool:
-    """Say which arguments are on other devices than the one that the function runs on; whether there are any."""
+    """Warn about arguments on other devices than the one that the function runs on; whether there are any."""
     there = {
         name: leaf.held.device
         for leaf, name, here in zip(leaves, names, held, strict=True)
@@ -59,7 +59,7 @@ def warn_of_copies(
 
 
 def on_host(function: Callable[..., None]) -> Callable[..., None]:
-    """The function of arrays, for arrays that may be on a device."""
+    """The function with arguments that may be on a device, which are copied to the host."""
 
     def fetched(value: Any) -> Any:
         if type(value) is tuple:
@@ -70,8 +70,8 @@ def on_host(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def buffers_of(leaves: Sequence[object], key: list[Hashable], device: str) -> tuple[list[Any], list[int]] | None:
-    """The leaves as C-contiguous buffers, and all their sizes, if they are arrays or numbers; puts what they are into
-    the key. Those on the device stay there."""
+    """The leaves as C-contiguous buffers, and all their sizes; None if a leaf is no array or number. Extends the key by
+    dtypes and ranks. Memory of the device stays there."""
     buffers: list[Any] = []
     sizes: list[int] = []
     for leaf in leaves:
@@ -102,21 +102,21 @@ def buffers_of(leaves: Sequence[object], key: list[Hashable], device: str) -> tu
 
 
 Namespace = dict[str, object]
-# From input buffers, the sizes of a program, and the leaves that the buffers are of, to the tree of its results.
+# From input buffers, the sizes of the program, and the leaves of the buffers, to the tree of its results.
 Runner = Callable[[list[NDArray], tuple[int, ...], Sequence[object]], Tree]
-# From the arguments of a call that are not static, in a list with those that are named, to its results, or MISS.
+# From the non-static arguments of a call, in a list with the keyword arguments, to the results, or MISS.
 ShortWay = Callable[[Tree], Tree]
 
 MISS = object()
 
 
 class GeneratedBody(NamedTuple):
-    """Lines of a function, in which inputs and sizes have these names, and what else the lines name.
+    """Lines of a function in which inputs and sizes have these names, and the namespace of the lines.
 
-    The leaf of input k has the name h{k} where it is donated, and its buffer no other name than that of the input.
-    Where a program takes an array of pointers, it is `places`, for which `room()` makes memory: the pointers of the
-    inputs come first, and whoever runs the lines puts them there. Its array of sizes is `numbers`. For such a program
-    `reading` gives names to what reads arrays of given dtypes and ranks, if anything does.
+    The leaf of a donated input k has the name h{k}, and no other name than the input's refers to its buffer. A program
+    with packed arguments takes its pointers from the array `places`, which `room()` allocates and into which the caller
+    of the lines puts the pointers of the inputs first; its array of sizes is `numbers`. For such a program `reading`
+    returns the names of a reader for arrays of these dtypes and ranks, if there is one.
     """
 
     inputs: list[str]
@@ -132,7 +132,7 @@ _BEHAVED = 0x101
 
 
 class Leaf(NamedTuple):
-    """What an argument's leaf must be."""
+    """The properties that an argument's leaf must have."""
 
     dtype: np.dtype[np.generic]
     ndim: int
@@ -149,14 +149,14 @@ def assembly(spec: TreeSpec, leaves: Sequence[str], namespace: Namespace) -> tup
             return next(rest)
         parts = list(map(build, children(spec)))
         name = f"t{len(lines)}"
-        lines.append(f"{name} = {_whole(spec, parts, namespace)}")
+        lines.append(f"{name} = {_level_source(spec, parts, namespace)}")
         return name
 
     return lines, build(spec)
 
 
-def _whole(spec: TreeSpec, parts: Sequence[str], namespace: Namespace) -> str:
-    """One level of a tree, of expressions for its parts."""
+def _level_source(spec: TreeSpec, parts: Sequence[str], namespace: Namespace) -> str:
+    """The expression of one level of a tree, of expressions for its parts."""
     head = spec[0]
     if head is None:
         return "None"
@@ -174,7 +174,7 @@ def _whole(spec: TreeSpec, parts: Sequence[str], namespace: Namespace) -> str:
 
 
 def names(parts: Sequence[str]) -> str:
-    """A tuple of these."""
+    """The source of a tuple."""
     return f"({''.join(part + ', ' for part in parts)})"
 
 
@@ -188,13 +188,13 @@ def _constant(value: object, namespace: Namespace) -> str:
 
 
 def preceded(body: GeneratedBody, name: str, function: Callable[..., None], arguments: Sequence[str]) -> GeneratedBody:
-    """The body of a program after a call of a function, which may raise; programs that need none pay nothing for it."""
+    """The body with a call of a function, which may raise, before it."""
     lines = [f"{name}({', '.join(arguments)})", *body.lines]
     return body._replace(lines=lines, namespace={**body.namespace, name: function})
 
 
 def followed(body: GeneratedBody, name: str, function: Callable[..., None], outputs: int) -> GeneratedBody:
-    """The body of a program before whose end a function of its inputs, sizes and outputs is called, which may raise."""
+    """The body with a call of a function of its inputs, sizes and outputs, which may raise, before its last line."""
     *lines, end = body.lines
     call = f"{name}({names(body.inputs)}, {names(body.sizes)}, {names([f'o{k}' for k in range(outputs)])})"
     return body._replace(lines=[*lines, call, end], namespace={**body.namespace, name: function})
@@ -226,18 +226,18 @@ def runner(body: GeneratedBody) -> Runner:
 def short_way(
     spec: TreeSpec, leaves: Sequence[Leaf], signature: GraphSignature, body: GeneratedBody
 ) -> ShortWay | None:
-    """The short way for arguments of this shape; None where it has parts that only optree knows."""
+    """The short way for arguments of this tree; None if some of its containers are known to optree only."""
     namespace: Namespace = {**body.namespace, "MISS": MISS, "ndarray": np.ndarray, "Array": Array}
     axes, checks, sizes = signature.check_source("return MISS")
-    # What is read at once is held by a tuple, and a donated array by nobody else.
+    # A reader holds the buffers in a tuple, and a donated array must have no other owner.
     read = body.reading([(leaf.dtype, leaf.ndim) for leaf in leaves]) if body.reading and not body.donated else None
-    taking = list(_taking(spec, leaves, axes, body.donated, namespace, read is None))
+    taking = list(_unpacking(spec, leaves, axes, body.donated, namespace, read is None))
     if None in taking:
         return None
     placing = _placing(body)
     if read is not None:
         namespace |= read
-        taking += _reading(body.inputs, leaves, axes)
+        taking += _reading_at_once(body.inputs, leaves, axes)
         placing = [f"numbers = {'sizes' if sizes == axes else names(body.sizes)}"]
     source = [
         "def short_way(args):",
@@ -254,17 +254,17 @@ def short_way(
     return cast(ShortWay, namespace.pop("short_way"))
 
 
-def _reading(inputs: Sequence[str], leaves: Sequence[Leaf], axes: Sequence[str]) -> Iterator[str]:
-    """Lines that read all arrays at once, first as if none was a harp array."""
-    taken, values = [*inputs], [*inputs]
+def _reading_at_once(inputs: Sequence[str], leaves: Sequence[Leaf], axes: Sequence[str]) -> Iterator[str]:
+    """Lines that read all arrays at once, at first as if none was a harp array."""
+    handles, values = [*inputs], [*inputs]
     for k, leaf in enumerate(leaves):
         if not _may_be_number(leaf):
-            taken[k] = f"h{k}"
+            handles[k] = f"h{k}"
             values[k] = f"(h{k}._value if type(h{k}) is Array and not h{k}._weak else h{k})"
     asked = f"if read(given, {len(inputs)}, expected, layout, address(places), address(sizes)):"
-    yield f"given = {names(taken)}"
+    yield f"given = {names(handles)}"
     yield "places, sizes = room(), room_for_sizes()"
-    handle = f"type({taken[0]}) is Array or " if taken else ""  # harp arrays come together
+    handle = f"type({handles[0]}) is Array or " if handles else ""  # harp arrays come together
     yield asked.replace("if ", f"if {handle}", 1)
     yield f"    given = {names(values)}"
     yield f"    {asked} return MISS"
@@ -272,7 +272,7 @@ def _reading(inputs: Sequence[str], leaves: Sequence[Leaf], axes: Sequence[str])
     yield f"{names(axes)} = unpack(sizes, {len(axes)})"
 
 
-def _taking(
+def _unpacking(
     spec: TreeSpec,
     leaves: Sequence[Leaf],
     axes: Sequence[str],
@@ -280,7 +280,7 @@ def _taking(
     namespace: Namespace,
     one_by_one: bool,
 ) -> Iterator[str | None]:
-    """The lines that unpack arguments, and leave where they are not what is expected; None for optree's parts.
+    """The lines that unpack arguments, and return MISS where these are not as expected; None for optree's containers.
 
     Each array is read on its own, or has the name h{k} and is read later.
     """
@@ -294,9 +294,9 @@ def _taking(
             if number in donated or not (one_by_one or _may_be_number(leaf)):
                 yield f"h{number} = {name}"
             if one_by_one or _may_be_number(leaf):
-                yield from _taking_leaf(name, f"b{number}", leaf, namespace)
+                yield from _unpacking_leaf(name, f"b{number}", leaf, namespace)
             if one_by_one:
-                yield from _asking(f"b{number}", leaf, [next(sizes) for _ in range(leaf.ndim)], namespace)
+                yield from _checks_of_array(f"b{number}", leaf, [next(sizes) for _ in range(leaf.ndim)], namespace)
             continue
         head, below = spec[0], children(spec)
         parts = [f"a{next(variables)}" for _ in below]
@@ -315,34 +315,34 @@ def _taking(
         stack += [*zip(parts, below, strict=True)][::-1]
 
 
-def _taking_leaf(name: str, b: str, leaf: Leaf, namespace: Namespace) -> Iterator[str]:
+def _unpacking_leaf(name: str, b: str, leaf: Leaf, namespace: Namespace) -> Iterator[str]:
     dtype = _constant(leaf.dtype, namespace)
     handle = [f"if {name}._weak is not {leaf.weak}: return MISS", f"{b} = {name}._value"]
-    taken = [] if leaf.weak else [("ndarray", name)]  # NumPy's arrays are never weak
-    for number in _numbers(leaf):
+    kinds = [] if leaf.weak else [("ndarray", name)]  # NumPy's arrays are never weak
+    for number in _number_types(leaf):
         namespace["asarray"] = np.asarray
-        taken.append((_constant(number, namespace), f"asarray({name}, {dtype})"))
-    for word, (kind, value) in zip(["if", *["elif"] * len(taken)], taken, strict=False):
+        kinds.append((_constant(number, namespace), f"asarray({name}, {dtype})"))
+    for word, (kind, value) in zip(["if", *["elif"] * len(kinds)], kinds, strict=False):
         yield f"{word} type({name}) is {kind}: {b} = {value}"
-    yield f"{'elif' if taken else 'if'} type({name}) is not Array: return MISS"
+    yield f"{'elif' if kinds else 'if'} type({name}) is not Array: return MISS"
     yield "else:"
     yield from (f"    {line}" for line in handle)
 
 
 def _may_be_number(leaf: Leaf) -> bool:
-    """Whether the argument may be a number, or an array that stands for one."""
+    """Whether the argument may be a Python number, or an array with a number's dtype."""
     return leaf.weak or not leaf.ndim
 
 
-def _numbers(leaf: Leaf) -> list[type]:
-    """The types of the numbers that can stand for such an array."""
+def _number_types(leaf: Leaf) -> list[type]:
+    """The Python types of numbers that can stand for such an array."""
     if leaf.ndim:
         return []
     return [kind for kind, (known, weak) in NUMBERS.items() if known.numpy is leaf.dtype and weak is leaf.weak]
 
 
-def _asking(b: str, leaf: Leaf, sizes: Sequence[str], namespace: Namespace) -> Iterator[str]:
-    """What `Reader` asks of many arrays, asked of one."""
+def _checks_of_array(b: str, leaf: Leaf, sizes: Sequence[str], namespace: Namespace) -> Iterator[str]:
+    """The checks that `Reader` makes of many arrays, for one array."""
     # NumPy has one object for each native dtype, but for those that were pickled or have metadata
     dtype = _constant(leaf.dtype, namespace)
     yield f"if {b}.dtype is not {dtype} or {b}.flags.num & {_BEHAVED} != {_BEHAVED}: return MISS"

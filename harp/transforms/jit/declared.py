@@ -47,7 +47,7 @@ def declared_signature(function: Callable[..., object], signature: object, stati
 
 
 def names_in_order(function: Callable[..., object], count: int) -> list[str]:
-    """The positional parameters, enough of them for `count` arguments if there is *args, and the named ones."""
+    """The names of positional parameters, `count` in all if there is *args, and then of keyword-only ones."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -65,7 +65,7 @@ def declare_all(
     arguments: Sequence[Argument],
     scope: Scope,
 ) -> None:
-    """Hold the arrays of a call to what is declared. `given` has the traced arguments, `count` also the static ones."""
+    """Hold a call's arrays to the declaration. `given` has the traced arguments; `count` includes the static ones."""
     if count > len(declared):
         raise SignatureError(
             f"signature declares {plural(len(declared), 'arguments')}, but the call has "
@@ -76,7 +76,7 @@ def declare_all(
     rest = list(arguments)
     for name, value in given:
         leaves = len(flatten(value)[0])
-        own, rest = rest[:leaves], rest[leaves:]
+        of_entry, rest = rest[:leaves], rest[leaves:]
         entry = entries.pop(name, None)
         if entry is None:
             continue
@@ -86,7 +86,7 @@ def declare_all(
                 f"argument {name} is declared with {plural(len(signatures), 'signatures')}, but has "
                 f"{plural(leaves, 'arrays')}{where()}"
             )
-        for declaration, argument in zip(signatures, own, strict=True):
+        for declaration, argument in zip(signatures, of_entry, strict=True):
             if isinstance(declaration, ArraySignature):
                 declare(argument, declaration, scope, named)
     missing = [name for name, entry in entries.items() if entry is not None]

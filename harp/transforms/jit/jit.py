@@ -94,7 +94,7 @@ class Entry:
 
     @property
     def short_way(self) -> ShortWay | None:
-        """For the calls that are like the one before; made at the second call."""
+        """The short way for calls that are like the one before; made at the second call."""
         if self.program.kernel.memory is not None:
             return None  # it is for arrays of the host
         if not self._short:
@@ -110,23 +110,23 @@ class _Call(NamedTuple):
     treedef: TreeSpec
     structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
     leaves: Sequence[object]
-    held: list[DeviceMemory | None]  # of each leaf that was on the device
+    held: list[DeviceMemory | None]  # for each leaf, its memory on the device
     arrays: list[tuple[NDArray, bool]]
     names: list[str]
     donated: tuple[int, ...]  # numbers of leaves
 
 
-# A function keeps the traces of so many combinations of static values, and so many for one kind of arguments.
+# A function keeps traces for so many combinations of static values, and so many traces for one kind of arguments.
 _MOST = 256
 
-_ShortWays = dict[Hashable, ShortWay | None]  # of the latest entry for each key of static values
+_ShortWays = dict[Hashable, ShortWay | None]  # the newest for each key of static values
 _Entries = dict[tuple[Hashable, ...], list[Entry]]
 _functions: deque[ref[JitFunction[..., Any]]] = deque()
 
 
 def _register(function: JitFunction[..., Any]) -> None:
-    """Make a function known to `_living`. Those that are gone are looked for here, two at a time: a callback would be
-    Python code in a finaliser, where what a signal raises is lost."""
+    """Make a function known to `_living`, and drop those that are gone, two at a time. A weakref callback would be
+    Python code in a finaliser, where an exception that a signal handler raises is lost."""
     _functions.append(ref(function))
     for _ in range(2):
         first = _functions[0]
@@ -138,12 +138,12 @@ def _register(function: JitFunction[..., Any]) -> None:
 
 
 def _living() -> list[JitFunction[..., Any]]:
-    """All functions that there are."""
+    """All functions that are alive."""
     return [function for reference in _functions.copy() if (function := reference()) is not None]
 
 
 def _after_fork() -> None:
-    """The threads that held the locks are not in the child."""
+    """In a forked child, replace locks: the threads that held them are not there."""
     for function in _living():
         function._lock = threading.RLock()
 
@@ -152,16 +152,16 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _switch() -> None:
-    """Calls that search their results are others than those that do not, and so are those on another device."""
+    """Choose entries again: programs that search their results, or run on another device, are others."""
     for function in _living():
         function._choose_entries()
 
 
-def _run_kernel(*given: Any) -> Any:
+def _run_kernel(*arguments: Any) -> Any:
     with compiler_imports(), importing:
         from harp.transforms.jit.kernels import run_kernel  # the compiler: not before it is used
 
-    return run_kernel(*given)
+    return run_kernel(*arguments)
 
 
 host_calls.run_kernel = _run_kernel
@@ -199,17 +199,17 @@ class JitFunction(Generic[P, R]):
         self._options = options
         self._threads = threads
         self._check = check
-        self._device = device  # None for that of the settings
-        self._search = search  # results for NaN and infinities, whatever the settings say
-        self._copies = False  # whether it has been said that arguments are copied between devices
+        self._device = device  # None for the device of the settings
+        self._search = search  # search results for NaN and infinities, whatever the settings say
+        self._copies = False  # whether a copy of arguments between devices was warned of
         self._lock = threading.RLock()
-        self._forgotten = 0  # programs that were given up
+        self._forgotten = 0  # the number of programs that were dropped
         self._made_for: dict[tuple[bool, bool, str], tuple[_ShortWays, _Entries]] = {}
         self._choose_entries()
         _register(self)
 
     def _choose_entries(self) -> None:
-        """Those for the device that is to be used now, and that search results for what is asked for now."""
+        """Choose the entries for the current device and the current search for NaN and infinities."""
         with self._lock:
             self._runs_on = self._device or settings.device
             mode = settings.nans, settings.infinities, self._runs_on
@@ -223,34 +223,34 @@ class JitFunction(Generic[P, R]):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The function's result for these arguments."""
-        if STATE.level is not None:  # inside a trace the function is part of what is traced
+        if STATE.level is not None:  # inside a trace the function is inlined
             return self._function(*args, **kwargs)
         static, dynamic, named = NO_STATIC, args, kwargs
         if self._has_static:
             static, dynamic, named = self._static.split(self._function, args, kwargs)
-        # A list: positional arguments may be such a tuple, too.
+        # A list, since a positional argument may be such a tuple, too.
         given: Tree = [dynamic, named] if named else dynamic
         short_way = self._short_ways.get(static[0])
         if short_way is not None:
             result = short_way(given)
             if result is not MISS:
                 return result
-        # Most calls are of arrays, not of trees of arrays.
+        # Most calls take arrays, not trees of arrays.
         key: list[Hashable] = [len(dynamic), static[0]]
         leaves: Sequence[object] = dynamic
-        found = None if named else buffers_of(dynamic, key, self._runs_on)
-        if found is None:
+        buffers_and_sizes = None if named else buffers_of(dynamic, key, self._runs_on)
+        if buffers_and_sizes is None:
             leaves, treedef = flatten(given)
             key = [treedef, static[0]]
-            found = buffers_of(leaves, key, self._runs_on)
-        if found is not None:
-            buffers, sizes = found
+            buffers_and_sizes = buffers_of(leaves, key, self._runs_on)
+        if buffers_and_sizes is not None:
+            buffers, sizes = buffers_and_sizes
             for entry in self._entries.get(tuple(key), ()):
                 values = entry.check(*sizes)
                 if values is not None:
                     self._short_ways[static[0]] = entry.short_way
                     return entry.run(buffers, values, leaves)
-            buffers.clear()  # nobody but their owners holds them
+            buffers.clear()  # now only their owners hold the buffers
         return self._slow_call(static, dynamic, named)
 
     @overload
@@ -273,10 +273,10 @@ class JitFunction(Generic[P, R]):
     def __reduce__(self) -> str:
         """By name, as functions are pickled."""
         name = getattr(self, "__qualname__", "")
-        found: object = sys.modules.get(getattr(self, "__module__", ""))
+        value: object = sys.modules.get(getattr(self, "__module__", ""))
         for part in name.split("."):
-            found = getattr(found, part, None)
-        if found is not self:
+            value = getattr(value, part, None)
+        if value is not self:
             raise ArgumentError(
                 f"the jitted function {function_name(self._function)!r} cannot be pickled, for its module does not "
                 f"have it under that name; define it with @harp.jit at the top level of a module{where()}"
@@ -303,7 +303,7 @@ class JitFunction(Generic[P, R]):
         return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, held, arrays, names, donated)
 
     def _buffers(self, call: _Call) -> list[Any]:
-        """The arguments where the program takes them: those that are on its device, and others as NumPy's arrays."""
+        """The arguments as the program takes them: memory on its device, or NumPy arrays."""
         return [held or plain(array) for held, (array, _) in zip(call.held, call.arrays, strict=True)]
 
     def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
@@ -325,18 +325,18 @@ class JitFunction(Generic[P, R]):
                 self._entries[key] = [entry, *self._entries.get(key, ())]
                 self._make_room(key)
         leaves = call.leaves
-        del call  # whose arrays would count as others that hold the memory of a donated one
+        del call  # its arrays would count as further owners of donated memory
         return entry.run(buffers, values, leaves)
 
     def _make_room(self, latest: tuple[Hashable, ...]) -> None:
-        """Give up the oldest traces of many, those of static values that were not passed for long first.
+        """Drop the oldest of too many traces, first those for the static values passed least recently.
 
-        Short ways are of values that were passed again; all are given up too, so that the next time shows who was.
+        All short ways are dropped, too: those that are made again show which static values are in use.
         """
         before = self._programs()
         if len(self._entries[latest]) > _MOST:
             del self._entries[latest][_MOST:]
-        if len(self._entries) > _MOST:  # each value has one at least
+        if len(self._entries) > _MOST:  # each static value has at least one entry
             values = dict.fromkeys(key[1] for key in self._entries)
             if len(values) > _MOST:
                 idle = [value for value in values if value not in self._short_ways and value != latest[1]]
@@ -353,22 +353,22 @@ class JitFunction(Generic[P, R]):
 
     def _trace(self, call: _Call, has_named: bool, earlier: int) -> Entry:
         with collected_later(), waiting():
-            return self._made(call, has_named, earlier)
+            return self._compiled(call, has_named, earlier)
 
-    def _made(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
+    def _compiled(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
         with compiler_imports(), importing:
             from harp.transforms.jit.programs import body, calls_lapack, program_for  # not before a program is made
 
         scope, arguments, traced, signature = self._traced(call, has_named)
         warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
         searches = not profiling and (settings.nans or self._search)
-        # Who searches for the origin of a NaN reads the arguments.
+        # A search for the origin of a NaN reads the arguments again, so these are not donated.
         donated = () if searches or profiling else call.donated
         graph, functions = numbered(traced.graph, calls_lapack(self._device))
         with announced(making(function_name(self._function), traced.graph)):
             make = profiling.program if profiling else program_for
             program = make(graph, self._options, donated, self._check, self._device)
-        # Not those of the program's graph: another function with other captured arrays may have made the program.
+        # Not from the program's graph: the program may be shared with a function that captured other arrays.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
         donations = [Donation(function_name(self._function), call.names[k]) for k in donated]
@@ -384,7 +384,7 @@ class JitFunction(Generic[P, R]):
                 integer_checks, traced.graph.inputs, weak, signature.axes, signature.quotients, counts
             )
             code = preceded(code, "inspect", on_host(inspect), [names(code.inputs)])
-        # A checked program looks at each index itself.
+        # A checked program compares each index with its array itself.
         guards = [guard._replace(index=scope.resolve(guard.index)) for guard in signature.guards]
         open_claims = () if self._check else unproved(traced.graph, guards)
         if open_claims:
@@ -411,7 +411,7 @@ class JitFunction(Generic[P, R]):
         name = function_name(self._function)
         with announced_trace(name):
             traced = trace_function(apply, arguments, scope, name)
-        traced = traced._replace(graph=traced.graph.with_token_as_output())  # behind the results, which nobody asks for
+        traced = traced._replace(graph=traced.graph.with_token_as_output())  # behind the results; it is not returned
         return scope, arguments, traced, signature_of(traced.graph, scope, axes)
 
     def _on_leaves(self, call: _Call, has_named: bool) -> Callable[[Sequence[Array]], Tree]:
@@ -491,7 +491,7 @@ class JitFunction(Generic[P, R]):
         buffers = self._buffers(call)
         profiling = Profiling()
         with collected_later(), waiting():
-            entry = self._made(call, bool(keywords), 0, profiling)
+            entry = self._compiled(call, bool(keywords), 0, profiling)
             values = entry.check(*(size for a in buffers for size in a.shape))
             assert values is not None, "the guards of a trace hold for the call that was traced"
             run = partial(entry.run, buffers, values, call.leaves)

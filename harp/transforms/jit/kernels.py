@@ -1,4 +1,4 @@
-"""Kernels of the user that run at once: a program for each kernel, ranks and dtypes."""
+"""Calls of the user's kernels outside of `jit`: a program for each kernel, with its ranks and dtypes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _Kinds = tuple[tuple[int, DType], ...]  # ranks and dtypes
 
 
 class _Program(NamedTuple):
-    """The program, and which of all sizes, in the order in which they are given, it takes."""
+    """The program, and the positions, among all sizes of a call, of the sizes that it takes."""
 
     program: programs.CompiledProgram
     sizes: tuple[int, ...]
@@ -36,24 +36,24 @@ def run_kernel(
     results: Sequence[tuple[tuple[int, ...], DType]],
     sizes: Sequence[int],
 ) -> list[NDArray] | None:
-    """What it makes, as whole arrays; None where there is no compiler, or no source for it."""
+    """The results of a kernel, as whole arrays; None if there is no compiler, or no C source."""
     if programs.backend_name(CPU) != "c" or "c" not in dict(source.texts):
         return None
     rank = len(calls)
-    given = tuple((o.ndim - rank, as_dtype(o.dtype)) for o in operands)
-    made = tuple((len(own), dtype) for own, dtype in results)
-    found = _program(source, rank, given, made, len(sizes))
+    operand_kinds = tuple((o.ndim - rank, as_dtype(o.dtype)) for o in operands)
+    result_kinds = tuple((len(own), dtype) for own, dtype in results)
+    entry = _program(source, rank, operand_kinds, result_kinds, len(sizes))
     numbers = [*calls, *(n for o in operands for n in o.shape[rank:]), *(n for own, _ in results for n in own), *sizes]
     outputs = [np.empty((*calls, *own), dtype.numpy) for own, dtype in results]
     inputs = [np.ascontiguousarray(o).reshape(o.shape) for o in operands]
-    if found.program.kernel(inputs, outputs, [numbers[k] for k in found.sizes]):
+    if entry.program.kernel(inputs, outputs, [numbers[k] for k in entry.sizes]):
         raise MemoryError
     return outputs
 
 
 @lru_cache(maxsize=256)
-def _program(source: KernelSource, rank: int, given: _Kinds, made: _Kinds, sizes: int) -> _Program:
-    """All sizes are names of their own: which of them are equal does not matter here."""
+def _program(source: KernelSource, rank: int, operand_kinds: _Kinds, result_kinds: _Kinds, sizes: int) -> _Program:
+    """The program of one call of a kernel. Each size is a symbol of its own: equal sizes do not matter here."""
     numbers = count()
     symbols: list[Symbol] = []
 
@@ -63,8 +63,8 @@ def _program(source: KernelSource, rank: int, given: _Kinds, made: _Kinds, sizes
         return tuple(map(of, fresh))
 
     calls = extents(rank)
-    inputs = [fresh_input(f"x{k}", calls + extents(own), dtype) for k, (own, dtype) in enumerate(given)]
-    results = tuple((extents(own), dtype) for own, dtype in made)
+    inputs = [fresh_input(f"x{k}", calls + extents(ndim), dtype) for k, (ndim, dtype) in enumerate(operand_kinds)]
+    results = tuple((extents(ndim), dtype) for ndim, dtype in result_kinds)
     graph = Graph(tuple(inputs), Foreign(source, calls, tuple(inputs), results, extents(sizes)).parts)
     program = programs.program_for(graph, CompileOptions(), device=CPU)
     return _Program(program, tuple(symbols.index(s) for s in by_appearance(graph)))

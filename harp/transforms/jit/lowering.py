@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class _Latest(NamedTuple):
-    """What was lowered to be shown, and is compiled next as a rule."""
+    """The graph that was last lowered to be shown; as a rule it is compiled next."""
 
     content: bytes
     target: Target
@@ -48,7 +48,7 @@ class _Latest(NamedTuple):
 _latest: list[_Latest] = []
 
 
-# Characters of a polynomial in the summary; its lowest terms are left out.
+# The most characters of a polynomial in the summary; its lowest terms are left out.
 _WIDEST = 60
 
 
@@ -97,7 +97,7 @@ class Stages:
         return f"{self._name}: {_count(kernels, 'kernel')} of {_count(nodes, 'node')}"
 
     def _amounts(self) -> list[str]:
-        """What a call computes and moves, for all sizes and for those at hand."""
+        """The operations and bytes of a call, for all sizes and for the sizes of the arguments."""
         cost, memory = self.cost(), self.memory()
         now = cost.at()
         rows = [
@@ -163,7 +163,7 @@ class Stages:
         return None  # or a REPL would show all of it
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The page, for notebooks."""
         return framed(self.html())
 
     def memory(self, *sizes: int) -> Memory:
@@ -234,8 +234,8 @@ def stages_of(
 def compiled(
     graph: Graph, name: str, options: CompileOptions, donated: Sequence[int] = (), check: bool = False
 ) -> tuple[Executable, tuple[tuple[int, int], ...], tuple[Access, ...]]:
-    """What the backend of this name makes of a graph in canonical form, which outputs live in donated inputs, and
-    which accesses the program reports."""
+    """The executable that the backend `name` makes of a graph in canonical form, the pairs of a donated input and the
+    output that lives in it, and the accesses that the program reports."""
     backend = backends.get(name)
     target = backend.target()
     if target is None:
@@ -261,8 +261,8 @@ def _shown(graph: Graph, target: Target, donated: Sequence[int]) -> Program | No
 
 
 def _sound(graph: Graph, target: Target, donated: Sequence[int], check: bool, use: Callable[[Lowered], T]) -> T:
-    """`use` of the lowered graph, which prints or compiles it; where a pass or `use` finds that an invariant is broken,
-    a warning, and `use` of loops as they were built.
+    """`use(lowered graph)`, which prints or compiles it. If a pass or `use` finds a broken invariant: a warning, and
+    `use` of the loops as they were built, without rewrites.
 
     With HARP_VERIFY the error is raised: those who set it look for such bugs.
     """

@@ -1,4 +1,4 @@
-"""What a profile shows: the time of each kernel, what it moves and computes, and what the device can do."""
+"""Profiles: the time of each kernel, the bytes and operations that it takes, and the limits of the device."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import attrs
 from harp.backends.protocol import Limits, Span
 from harp.trace.source_locations import Site
 
-# Kernels that are printed.
+# The most kernels that are printed.
 _MOST_LINES = 20
 _HEAD = ("kernel", "line", "runs", "time", "share", "GB/s", "of copy", "GFLOP/s", "of peak")
 _LEFT = 2  # columns of text
@@ -140,19 +140,19 @@ def profile_of(
     rounds: Sequence[Round],
     exact: bool,
 ) -> Profile:
-    """The profile of rounds. For each call of the program `calls` has the number of its kernel, and what is known of
-    the call without a clock."""
+    """The profile of rounds. `calls` has, for each call of the program, the number of its kernel, and the static costs
+    of the call."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for number, (kernel, call) in enumerate(calls):
         groups.setdefault((kernel, call.name, call.site), []).append(number)
-    totals = [_totals(taken, len(calls)) for taken in rounds]
+    totals = [_times_of_calls(taken, len(calls)) for taken in rounds]
     kernels = [
         attrs.evolve(
             calls[numbers[0]][1],
             runs=sum(span.call in numbers for span in rounds[-1].spans),
-            seconds=statistics.median(sum(found[number] for number in numbers) for found in totals) / 1e9,
-            bytes=_together(calls[number][1].bytes for number in numbers),
-            operations=_together(calls[number][1].operations for number in numbers),
+            seconds=statistics.median(sum(of_round[number] for number in numbers) for of_round in totals) / 1e9,
+            bytes=_sum_if_known(calls[number][1].bytes for number in numbers),
+            operations=_sum_if_known(calls[number][1].operations for number in numbers),
         )
         for numbers in groups.values()
     ]
@@ -168,8 +168,8 @@ def profile_of(
     )
 
 
-def _together(quantities: Iterable[int | None]) -> int | None:
-    """The sum, if all of them are known."""
+def _sum_if_known(quantities: Iterable[int | None]) -> int | None:
+    """The sum; None if one of them is unknown."""
     total = 0
     for quantity in quantities:
         if quantity is None:
@@ -178,12 +178,12 @@ def _together(quantities: Iterable[int | None]) -> int | None:
     return total
 
 
-def _totals(taken: Round, calls: int) -> list[int]:
+def _times_of_calls(round_: Round, calls: int) -> list[int]:
     """Nanoseconds of each call of the program."""
-    found = [0] * calls
-    for span in taken.spans:
-        found[span.call] += span.ended - span.began
-    return found
+    times = [0] * calls
+    for span in round_.spans:
+        times[span.call] += span.ended - span.began
+    return times
 
 
 def _event(name: str, phase: str, row: int, arguments: dict[str, object]) -> dict[str, object]:

@@ -33,12 +33,12 @@ from harp.transforms.jit.profile import KernelProfile, Profile, Round, profile_o
 from harp.transforms.jit.programs import CompiledProgram, backend_name
 
 _WARM = 2
-# Rounds: until so much time is up, and these many at least and at most.
+# Rounds run until this many seconds are over, but at least and at most so many.
 _SECONDS, _LEAST, _MOST = 0.5, 5, 50
 
 
 class Profiling:
-    """A timed program, made in place of the one that calls use; donated arguments are left to the caller."""
+    """A timed program in place of the normal one; donated arguments are not taken from the caller."""
 
     backend: Backend
     device: str
@@ -48,7 +48,7 @@ class Profiling:
     def program(
         self, graph: Graph, options: CompileOptions, donated: tuple[int, ...], check: bool, device: str | None
     ) -> CompiledProgram:
-        """What `program_for` gives, for this call only. Raises ToolchainError, DeviceError."""
+        """The timed program, in place of that of `program_for`. Raises ToolchainError, DeviceError."""
         renamed = canonical(graph)
         self.backend = backends.get(backend_name(device))
         self.device = known_device(device or settings.device)
@@ -82,15 +82,15 @@ class Profiling:
         )
 
     def _calls(self, cost: Cost[int]) -> list[KernelProfile]:
-        """The calls of the program, without their times. That of a checked one begins with a call of its own."""
+        """The calls of the program, without times. A checked program begins with a call that clears its fault."""
         kernels = self.lowered.algorithm.kernels
         before = len(self.lowered.program.calls) - len(kernels)
-        own = KernelProfile("no fault", None, 0, 0.0, 0, 0, False)
-        return [own] * before + [_known(k, c) for k, c in zip(kernels, cost.kernels, strict=True)]
+        fault_call = KernelProfile("no fault", None, 0, 0.0, 0, 0, False)
+        return [fault_call] * before + [_static_profile(k, c) for k, c in zip(kernels, cost.kernels, strict=True)]
 
 
-def _known(kernel: Kernel, cost: KernelCost[int]) -> KernelProfile:
-    """What has to be moved is no more than the arrays are, and no more than is read and written."""
+def _static_profile(kernel: Kernel, cost: KernelCost[int]) -> KernelProfile:
+    """The costs of a kernel. It moves no more bytes than its arrays have, and no more than it reads and writes."""
     is_double = any(buffer.dtype in (f64, c128) for buffer in effects(kernel.body).touched)
     if cost.loops:
         return KernelProfile(cost.name, cost.site, 0, 0.0, None, None, is_double)
@@ -98,7 +98,7 @@ def _known(kernel: Kernel, cost: KernelCost[int]) -> KernelProfile:
     return KernelProfile(cost.name, cost.site, 0, 0.0, moved, cost.operations, is_double)
 
 
-# Whoever measures otherwise from now on counts this up.
+# The version of the measurement, a part of the cache key: to be raised when the measurement changes.
 _WAY = 1
 _SUFFIX = ".json"
 _MEASUREMENTS = 4
@@ -106,18 +106,18 @@ _measured: set[str] = set()  # by this process
 
 
 def limits(backend: Backend, threads: int) -> Limits:
-    """Those of a backend's device, of so many threads where it is the processor. Raises ToolchainError, DeviceError."""
+    """The limits of a backend's device, for a CPU with so many threads. Raises ToolchainError, DeviceError."""
     subject = f"{_WAY}\0{backend.limits_key(threads)}"
     key = f"limits-{hashlib.sha256(subject.encode(errors='surrogateescape')).hexdigest()}"
-    times, found = _remembered(key)
-    if found is not None and (times >= _MEASUREMENTS or key in _measured):
-        return found
+    times, best = _remembered(key)
+    if best is not None and (times >= _MEASUREMENTS or key in _measured):
+        return best
     with announced("measuring how fast the device is"):
         now = backend.measure(threads)
-    found = now if found is None else _best(found, now)
+    best = now if best is None else _best(best, now)
     _measured.add(key)
-    cache.put(key, _SUFFIX, json.dumps([key, times + 1, *found]).encode())
-    return found
+    cache.put(key, _SUFFIX, json.dumps([key, times + 1, *best]).encode())
+    return best
 
 
 def _best(a: Limits, b: Limits) -> Limits:
@@ -126,7 +126,7 @@ def _best(a: Limits, b: Limits) -> Limits:
 
 
 def _remembered(key: str) -> tuple[int, Limits | None]:
-    """How often it was measured, and the best."""
+    """The number of measurements in the cache, and the best result."""
     content = cache.get(key, _SUFFIX)
     if content is None:
         return 0, None

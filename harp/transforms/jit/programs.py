@@ -48,14 +48,14 @@ from harp.trace.source_locations import Site, user_site
 from harp.trace.trees import TreeSpec
 from harp.transforms.jit.calls import GeneratedBody, Namespace, assembly, names
 
-# The names of the arguments and the lines of the nodes, which the errors of a checked program tell.
+# The names of the arguments and the source lines of the nodes, which errors of a checked program mention.
 _Origin = tuple[tuple[str, ...], tuple[Site | None, ...]]
 _Key = tuple[bytes, str, CompileOptions, tuple[int, ...], _Origin | None]
 
 _lock = forkable_lock(sys.modules[__name__])  # of `_making`
 _making: dict[_Key, threading.Lock] = {}
 _programs: dict[_Key, ref[CompiledProgram]] = {}
-# These are kept for functions that are made again and again; others live as long as a function that uses them.
+# The last programs are kept for functions that are made again and again; others live as long as a function uses them.
 _RECENT = 64
 _recent: deque[CompiledProgram] = deque(maxlen=_RECENT)
 _warned: set[str] = set()
@@ -68,13 +68,13 @@ os.register_at_fork(after_in_child=_making.clear)
 class CompiledProgram:
     """A graph in canonical form with the kernel that computes it.
 
-    `donated` are the donated inputs, `taken` pairs of one of them and the output that lives in its memory.
-    `checked` says whether a call checks its addresses; a kernel with `accesses` has an output for what it finds.
+    `donated` are the donated inputs, `taken` pairs of one of them and the output that lives in its memory. A `checked`
+    program checks its addresses; a kernel with `accesses` has one more output for the fault that it finds.
     """
 
     graph: Graph
     kernel: Executable
-    sizes: int  # how many the kernel takes
+    sizes: int  # the number of sizes that the kernel takes
     donated: tuple[int, ...] = ()
     taken: Pairs = ()
     checked: bool = False
@@ -82,8 +82,8 @@ class CompiledProgram:
 
 
 def backend_name(device: str | None = None) -> str:
-    """That of a device, by default of the one that `harp.default_device` says; of "cpu", "c" where there is a
-    compiler, else "numpy". Raises DeviceError."""
+    """The backend of a device, by default of `harp.default_device`. For "cpu" it is "c" where there is a compiler, else
+    "numpy". Raises DeviceError."""
     device = known_device(device or settings.device)
     if device == CPU:
         return "numpy" if find_toolchain() is None else "c"
@@ -96,7 +96,7 @@ def calls_lapack(device: str | None) -> bool:
 
 
 def _warn() -> None:
-    """What is wrong with the compiler is a warning, given once."""
+    """Warn once if something is wrong with the compiler."""
     text = problem()
     if text is not None and text not in _warned:
         _warned.add(text)
@@ -111,36 +111,36 @@ def program_for(
     check: bool = False,
     device: str | None = None,
 ) -> CompiledProgram:
-    """The process's program for this graph; made at most once. Different programs are made at the same time."""
+    """The process's program for this graph, made at most once. Different programs may be made at the same time."""
     renamed = canonical(graph)
     name = backend_name(device)
     origin = _origin(graph, renamed) if check else None
     key = digest(renamed), name, options, donated, origin
-    found = _made(key)
-    if found is not None:
-        return found
+    program = _known_program(key)
+    if program is not None:
+        return program
     with _lock:
         making = _making.setdefault(key, threading.Lock())
     with making:
-        found = _made(key)
-        if found is None:
-            found = _make(renamed, key)
-            _keep(key, found)
+        program = _known_program(key)
+        if program is None:
+            program = _make(renamed, key)
+            _keep(key, program)
             _making.pop(key, None)
-    return found
+    return program
 
 
-def _made(key: _Key) -> CompiledProgram | None:
+def _known_program(key: _Key) -> CompiledProgram | None:
     """The program with this key, if there is one."""
     reference = _programs.get(key)
-    found = None if reference is None else reference()
-    if found is not None and found is not (_recent[-1] if _recent else None):
-        _recent.append(found)
-    return found
+    program = None if reference is None else reference()
+    if program is not None and program is not (_recent[-1] if _recent else None):
+        _recent.append(program)
+    return program
 
 
 def _keep(key: _Key, program: CompiledProgram) -> None:
-    """Make a program known to other functions. Those that nobody uses any more are forgotten."""
+    """Make a program known to other functions, and forget programs that are no longer used."""
     for other, reference in _programs.copy().items():
         if reference() is None:
             _programs.pop(other, None)
@@ -149,23 +149,23 @@ def _keep(key: _Key, program: CompiledProgram) -> None:
 
 
 def forget() -> None:
-    """Make programs anew from now on; functions keep theirs."""
+    """Forget all programs, so that later calls make them again; functions keep theirs."""
     _programs.clear()
     _recent.clear()
 
 
 def _origin(graph: Graph, renamed: Graph) -> _Origin:
-    """Where a graph comes from: equal graphs of other lines have the same form otherwise."""
+    """The argument names and source lines of a graph: otherwise, equal graphs of other lines share their form."""
     return tuple(i.name for i in graph.inputs), tuple(map(renamed.sites.get, renamed.nodes()))
 
 
 def _named(graph: Graph, names: Sequence[str]) -> Graph:
-    """The graph in canonical form, but for the names of its inputs."""
-    made: dict[Input, Input] = {
+    """The graph in canonical form, with the given names for its inputs."""
+    inputs: dict[Input, Input] = {
         node: Input(node.uid, name, node.shape, node.dtype) for node, name in zip(graph.inputs, names, strict=True)
     }
-    renamed = inline(graph, made)
-    return Graph(tuple(made.values()), renamed.outputs, renamed.sites)
+    renamed = inline(graph, inputs)
+    return Graph(tuple(inputs.values()), renamed.outputs, renamed.sites)
 
 
 def _make(graph: Graph, key: _Key) -> CompiledProgram:
@@ -175,13 +175,13 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
     if origin is not None:
         graph = _named(graph, origin[0])
     sizes = len(sizes_of(graph))
-    # Those who watch the compiler want it to run. The table of accesses is not part of a record.
+    # With HARP_VERIFY or HARP_DEBUG the compiler is to run. A record does not hold the table of accesses.
     recorded = name in ("c", "numpy") and (name == "c" or find_toolchain() is None)
     recorded = recorded and not (settings.verify or settings.debug or check)
     recalled = _recalled(graph, sizes, key) if recorded else None
     accesses: tuple[Access, ...] = ()
     if name == "c" or (name == "numpy" and recalled is None):
-        _warn()  # but not those who need no compiler
+        _warn()  # not if the program needs no compiler
     if recalled is not None:
         kernel, taken = recalled
     else:
@@ -190,7 +190,7 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
 
         record = record_key(content, options, donated) if recorded else None
         kernel, taken, accesses = compiled(graph, name, options, donated, check)
-        # The compiler may have turned out to be another one than was thought.
+        # The compiler may turn out to be another one than was assumed.
         if record and record == record_key(content, options, donated) and isinstance(kernel, CExecutable):
             remember(record, Record(kernel.library.key, *kernel.interface, kernel.uses_scratch, taken))
     counters.add("programs")
@@ -198,7 +198,7 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
 
 
 def _recalled(graph: Graph, sizes: int, key: _Key) -> tuple[Executable, Pairs] | None:
-    """The kernel that an earlier process has left in the cache, with a record of it, and what it takes over."""
+    """The kernel that an earlier process left in the cache, and the pairs of inputs and outputs that share memory."""
     content, _, options, donated, _ = key
     record = recall_any(content, options, donated)
     if record is None:
@@ -216,7 +216,7 @@ def _recalled(graph: Graph, sizes: int, key: _Key) -> tuple[Executable, Pairs] |
 
 
 def _is_taken(graph: Graph, donated: tuple[int, ...], pairs: Pairs) -> bool:
-    """Whether these can be the outputs that live in inputs."""
+    """Whether these can be pairs of a donated input and the output that lives in its memory."""
     inputs, outputs = [k for k, _ in pairs], [k for _, k in pairs]
     return len({*inputs}) == len({*outputs}) == len(pairs) and all(
         source in donated
@@ -236,9 +236,9 @@ def body(
     donations: Sequence[Donation] = (),
     functions: Functions = (),
 ) -> GeneratedBody:
-    """What a call does when its arguments are buffers and the guards hold: code for this program.
+    """The code of a call when its arguments are buffers and the guards hold.
 
-    `donations` say to which arguments the donated inputs were given, `functions` are those that the program calls.
+    `donations` describe the arguments of donated inputs, `functions` are the Python functions that the program calls.
     """
     inputs = [f"b{k}" for k in range(len(program.graph.inputs))]
     outputs = [f"o{k}" for k in range(len(program.graph.outputs))]
@@ -254,12 +254,12 @@ def body(
     lines = [
         *(_fits(program, k) for k in range(len(inputs)) if program.checked),
         "try:",
-        "    pass",  # there may be nothing to make room for
+        "    pass",  # the try must not be empty
         *["    fault = empty(3, int64)"] * bool(program.accesses),
         *(line for k in range(len(outputs)) if k not in taken for line in make(program, k)),
-        # First nobody can get at a donated array any more, then it is asked who has its memory.
+        # First the donated handles give up their arrays; only then can it be asked whether the memory has other owners.
         *(f"    if isinstance(h{k}, Array): give_up(h{k}, g{k})" for k in program.donated),
-        *(f"    o{o} = {_taking(program, k)}" for k, o in program.taken),
+        *(f"    o{o} = {_donated_memory(program, k)}" for k, o in program.taken),
         *_placing(program, filled, len(captured)),
         "except (MemoryError, ValueError, OverflowError) as error:",
         f"    raise too_large({names(sizes)}, error) from None",
@@ -275,11 +275,11 @@ def body(
         namespace["call"] = _limited(cast(Callable[..., int], namespace["call"]), threads)
     if functions:
         namespace["call"] = with_functions(cast(Callable[..., int], namespace["call"]), functions)
-    return GeneratedBody(inputs, sizes, lines, namespace, program.donated, _reading if kernel.packed else None)
+    return GeneratedBody(inputs, sizes, lines, namespace, program.donated, _reader_names if kernel.packed else None)
 
 
 def _output(program: CompiledProgram, number: int) -> Iterator[str]:
-    """The lines that make room for an output. Whether that is a large one is asked only where it can be."""
+    """The lines that allocate an output. The test whether it is a large one is generated only if it can be."""
     node = program.graph.outputs[number]
     extents = [python_source(p) for p in node.shape]
     for axis, p in enumerate(node.shape):
@@ -297,13 +297,13 @@ def _output(program: CompiledProgram, number: int) -> Iterator[str]:
 
 
 def _device_output(program: CompiledProgram, number: int) -> Iterator[str]:
-    """The line that makes room for an output on a device."""
+    """The line that allocates an output on a device."""
     shape = names([python_source(p) for p in program.graph.outputs[number].shape])
     yield f"    o{number} = memory.make({shape}, d{number})"
 
 
-def _taking(program: CompiledProgram, number: int) -> str:
-    """The memory of a donated input, or a copy of it."""
+def _donated_memory(program: CompiledProgram, number: int) -> str:
+    """The memory of a donated input, or a copy if it has other owners."""
     if program.kernel.memory is not None:
         others = names([f"b{k}" for k in range(len(program.graph.inputs)) if k != number])
         return f"memory.taken(b{number}, {others})"
@@ -311,13 +311,13 @@ def _taking(program: CompiledProgram, number: int) -> str:
 
 
 def _fits(program: CompiledProgram, number: int) -> str:
-    """The line of a checked program that asks whether an argument has the shape that was assumed."""
+    """The line of a checked program that compares an argument's shape with the assumed one."""
     shape = names([python_source(p) for p in program.graph.inputs[number].shape])
     return f"if b{number}.shape != {shape}: raise misfit({number}, b{number}.shape, {shape})"
 
 
 def _handle(name: str, buffer: str, weak: bool) -> str:
-    """The line that makes a result: what the constructor of `Array` does, in two thirds of the time."""
+    """The line that makes a result: the constructor of `Array`, inlined, in two thirds of the time."""
     return f"{name} = new(Array); {name}._node = {name}._level = None; {name}._value = {buffer}; {name}._weak = {weak}"
 
 
@@ -327,7 +327,7 @@ def _resident(name: str, buffer: str, weak: bool) -> str:
 
 
 def _limited(call: Callable[..., int], threads: int) -> Callable[..., int]:
-    """The call in so many threads, whatever other functions use."""
+    """The call with this number of threads, whatever other functions use."""
 
     def limited(*arguments: object) -> int:
         with threads_of_this_thread(threads):
@@ -336,17 +336,17 @@ def _limited(call: Callable[..., int], threads: int) -> Callable[..., int]:
     return limited
 
 
-def _reading(expected: Sequence[tuple[np.dtype[np.generic], int]]) -> Namespace | None:
-    """Names for what reads arrays of these dtypes and ranks at once."""
-    found = reader(expected)
-    if found is None:
+def _reader_names(expected: Sequence[tuple[np.dtype[np.generic], int]]) -> Namespace | None:
+    """The names of a reader for arrays of these dtypes and ranks; None if there is none."""
+    reads = reader(expected)
+    if reads is None:
         return None
-    made = {"read": found.read, "expected": found.expected, "layout": found.layout, "kept": found.kept}
-    return made | {"address": address, "room_for_sizes": found.room_for_sizes, "unpack": found.numbers}
+    namespace = {"read": reads.read, "expected": reads.expected, "layout": reads.layout, "kept": reads.kept}
+    return namespace | {"address": address, "room_for_sizes": reads.room_for_sizes, "unpack": reads.numbers}
 
 
 def _placing(program: CompiledProgram, outputs: Sequence[str], captured: int) -> Iterator[str]:
-    """The lines that put pointers to captured arrays and outputs behind those to the inputs of a packed program."""
+    """The lines that put the pointers of captured arrays and outputs behind those of the inputs of a packed program."""
     if program.kernel.packed is not None:
         first = len(program.graph.inputs)
         pointers = [f"c{k}" for k in range(captured)] + [f"pointer({name})" for name in outputs]
@@ -356,7 +356,7 @@ def _placing(program: CompiledProgram, outputs: Sequence[str], captured: int) ->
 def _call(
     program: CompiledProgram, inputs: Sequence[str], outputs: Sequence[str], sizes: Sequence[str], captured: int
 ) -> str:
-    """The call of the kernel: with pointers and numbers one after the other, or in arrays, where it is compiled."""
+    """The call of the kernel: with pointers and sizes as separate arguments, or packed into arrays."""
     constants = [f"c{k}" for k in range(captured)]
     if program.kernel.packed is not None:
         return "call(places, numbers)"
@@ -370,7 +370,7 @@ def _namespace(program: CompiledProgram, captured: Sequence[Any]) -> dict[str, o
     kernel = program.kernel
     function = kernel.function or kernel.packed
     compiled = function is not None
-    found: dict[str, object] = {
+    namespace: dict[str, object] = {
         "Array": Array,
         "new": object.__new__,
         "empty": np.empty,
@@ -386,24 +386,24 @@ def _namespace(program: CompiledProgram, captured: Sequence[Any]) -> dict[str, o
     }
     if kernel.packed is not None:
         extra = bool(program.accesses)
-        found["room"] = room_for_pointers(
+        namespace["room"] = room_for_pointers(
             len(program.graph.inputs) + len(captured) + len(program.graph.outputs) + extra
         )
     if kernel.memory is not None:
-        found |= {"memory": kernel.memory, "ResidentArray": ResidentArray}
+        namespace |= {"memory": kernel.memory, "ResidentArray": ResidentArray}
         captured = [kernel.memory.upload(array) for array in captured]
     if isinstance(kernel, CExecutable):
         latest: list[Sequence[int] | None] = [None]
-        found |= {"latest": latest, "note_scratch": partial(_note_scratch, kernel, latest)}
+        namespace |= {"latest": latest, "note_scratch": partial(_note_scratch, kernel, latest)}
     if program.checked:
-        found |= {"int64": np.int64, "misfit": partial(_misfit, program), "outside": partial(_outside, program)}
-    found |= {f"d{k}": output.dtype.numpy for k, output in enumerate(program.graph.outputs)}
-    return found | {f"c{k}": pointer(array) if compiled else array for k, array in enumerate(captured)}
+        namespace |= {"int64": np.int64, "misfit": partial(_misfit, program), "outside": partial(_outside, program)}
+    namespace |= {f"d{k}": output.dtype.numpy for k, output in enumerate(program.graph.outputs)}
+    return namespace | {f"c{k}": pointer(array) if compiled else array for k, array in enumerate(captured)}
 
 
 def _noting_scratch(sizes: Sequence[str]) -> str:
-    """The line that notes the scratch memory of a call. It depends on the sizes only, and asking the program takes half
-    as long as a small call, so the program is asked when the sizes are not those of the latest call."""
+    """The line that notes the scratch memory of a call. It depends on the sizes only, so the program is asked, which
+    takes half as long as a small call, only when the sizes have changed."""
     return f"if latest[0] != {names(sizes)}: note_scratch({names(sizes)})"
 
 
@@ -413,7 +413,7 @@ def _note_scratch(kernel: CExecutable, latest: list[Sequence[int] | None], sizes
 
 
 def _copied(buffer: NDArray) -> NDArray:
-    """Its elements in memory of their own. Raises MemoryError."""
+    """A copy of the array in memory of its own. Raises MemoryError."""
     make = memory.large if buffer.nbytes >= memory.LARGE else np.empty
     result = make(buffer.shape, buffer.dtype)
     np.copyto(result, buffer)
@@ -432,7 +432,7 @@ def _outside(program: CompiledProgram, number: int, index: int, size: int) -> Ha
 
 
 def _failed(sizes: tuple[int, ...]) -> BaseException:
-    """Why the kernel has not run to its end: Python was interrupted, or there is no memory."""
+    """The reason why the kernel has failed: Python was interrupted, or there is no memory."""
     interrupted = take_error()
     if interrupted is not None:
         return interrupted

@@ -1,4 +1,4 @@
-"""Static arguments: which parameters they are, and what the values of a call are told apart by."""
+"""Static arguments: which parameters are static, and the keys of their values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class Static(NamedTuple):
-    """The static values of a call by position or name, and what they are told apart by."""
+    """The static values of a call by position or name, and their key."""
 
     key: Hashable
     values: dict[int | str, object]
@@ -75,7 +75,7 @@ def _chosen(option: str, function: Callable[..., object], numbers: object, names
     wanted_names = _listed(f"{option}_argnames", names, (str,), "a name, or a tuple of names")
     try:
         parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # what is written in C need not have one
+    except (TypeError, ValueError):  # a function written in C may have no signature
         return StaticParameters(frozenset(map(int, wanted_numbers)), frozenset(map(str, wanted_names)))
     kinds = {p.kind for p in parameters}
     positional = [p for p in parameters if p.kind in _POSITIONAL]

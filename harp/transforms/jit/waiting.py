@@ -1,4 +1,4 @@
-"""What those are told who wait for programs: what is going on, and what would make it shorter.
+"""Messages for users who wait for a program: what is being done, and how to shorten it.
 
 A loop of Python is unrolled into the graph, step by step, and all that comes after takes time for each step.
 """
@@ -16,14 +16,15 @@ from harp.trace.graph.graph import Graph
 from harp.trace.sizes.levels import Level, on_growth
 from harp.trace.source_locations import Site
 
-# Nodes of a graph that is called large, and of one line: more than a formula has, so the line was run many times.
+# Nodes of a large graph, and of a line that was run many times: more than one formula has.
 _LARGE, _REPEATED = 1000, 200
-# Traces for arguments of the same dtypes and ranks: more than there are patterns of branches and of axes of size 1.
+# Too many traces for arguments of equal dtypes and ranks: more than there are patterns of branches and of axes of size
+# 1.
 _MANY = 8
 
 
 class _Here(threading.local):
-    latest: list[Level] | None = None  # the level that has grown large last, in the trace that is announced
+    latest: list[Level] | None = None  # the level that last grew large in the announced trace
 
 
 _here = _Here()
@@ -40,7 +41,7 @@ on_growth.append(_grown)
 
 @contextmanager
 def announced_trace(name: str) -> Iterator[None]:
-    """While the function of this name is traced: who waits for a large trace is told which line makes it large."""
+    """While the function of this name is traced, a user who waits long is told which line makes the trace large."""
     latest: list[Level] = []
 
     def text() -> str:
@@ -56,7 +57,7 @@ def announced_trace(name: str) -> Iterator[None]:
 
 
 def making(name: str, graph: Graph) -> Callable[[], str]:
-    """That a program is made of a graph, and what to do where the graph is large."""
+    """The message that a program is made, with advice if its graph is large."""
 
     def text() -> str:
         nodes = graph.nodes()
@@ -67,8 +68,8 @@ def making(name: str, graph: Graph) -> Callable[[], str]:
 
 
 def _advice(count: int, sites: Iterable[Site]) -> str:
-    """What to do where a line was run many times, as one more line."""
-    (file, line), times = max(Counter(sites).items(), key=lambda found: found[1], default=(("", 0), 0))
+    """Advice about a line that was run many times, as one more line of a message."""
+    (file, line), times = max(Counter(sites).items(), key=lambda item: item[1], default=(("", 0), 0))
     if count < _LARGE or times < _REPEATED:
         return ""
     share = "most" if 2 * times > count else "many"
@@ -79,7 +80,7 @@ def _advice(count: int, sites: Iterable[Site]) -> str:
 
 
 def warn_of_pins(name: str, count: int, pins: Sequence[str]) -> None:
-    """Say once of a function that it is compiled for every size anew, and which line asks for the number of one."""
+    """Warn once that a function is compiled again for each size, with the line that asks for a number."""
     if count == _MANY and pins:
         log.warning(
             "%r is compiled for the %dth time, since it asks for the number of a size, on which the program then "

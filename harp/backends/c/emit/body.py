@@ -1,4 +1,4 @@
-"""One C function: what all languages like C have, parallel loops, memory of the heap, and calls of the user's code."""
+"""The body of a C function: the statements of `c_family`, parallel loops, heap memory, and calls of the user's code."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.index.polynomial import Atom, Index, Loop, product
 
-# A loop asks if it is interrupted where it may take more operations than this, some milliseconds. One that is in
-# another loop, and takes at most so many for each element along one axis, does not: the loop round it asks.
+# A loop checks for interrupts if it may take more operations than `_SHORT`, some milliseconds. An inner loop with at
+# most `_EACH` operations for each element along one axis does not: the loop round it does.
 _SHORT, _EACH = 1 << 22, 1 << 8
-# Nor one of so few steps, which compilers may write out.
+# Nor does a loop of so few steps, which compilers may unroll.
 _FEW = 64
-# Iterations that go side by side in vectors, at most.
+# The most iterations that share a vector.
 _LANES = 16
 
 
@@ -40,9 +40,9 @@ class Body(Statements):
     ) -> None:
         super().__init__(buffers, names, constant)
         self.parts: list[function.Part] = []
-        self._range: Loop | None = None  # the loop of which a part does a range only
+        self._range: Loop | None = None  # the parallel loop of which this part runs a range
         self._prefix = prefix
-        self._loops = 0 if prefix else 1  # a part is in the loop of its iterations
+        self._loops = 0 if prefix else 1  # a part is always inside of its parallel loop
 
     def _nest(self, stmt: Nest, block: bool) -> None:
         first = stmt.heads[0] if stmt.heads else None
@@ -52,7 +52,7 @@ class Body(Statements):
             super()._nest(stmt, block)
 
     def _in_parts(self, head: For, stmt: Nest) -> None:
-        """A function of a range of the loop's iterations, and the call for all of them."""
+        """Make a function that runs a range of the loop's iterations, and call it for all of them."""
         used = effects(stmt)
         buffers = {b: self._buffers[b] for b in used.touched}
         names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
@@ -96,7 +96,7 @@ class Body(Statements):
         return work.text
 
     def _foreign_call(self, stmt: ForeignCall, block: bool) -> None:
-        """Call a kernel of the user, a function of matrices, or one of Python, from where the arrays and sizes are:
+        """Call a kernel of the user, a function of matrices or one of Python with pointers to arrays, and their sizes:
 
         out0 = cholesky(in0)
             ->  if (status == 0)
@@ -123,12 +123,12 @@ class Body(Statements):
             self.lines.uses.add("harp_call_python")
         pointers = ", ".join(self._buffers[b] for b in arrays)
         sizes = ", ".join(map(self._bare, extents)) or "0"
-        given = f"(const void *[]){{{pointers}}}, (const int64_t []){{{sizes}}}"
-        self.lines.add(f"if (status == 0) status = {head}{given});", stores=True)
+        arrays_and_sizes = f"(const void *[]){{{pointers}}}, (const int64_t []){{{sizes}}}"
+        self.lines.add(f"if (status == 0) status = {head}{arrays_and_sizes});", stores=True)
         self.lines.fails = True
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
-        """A function of its own, and its call."""
+        """Define a function for a kernel of the user, and call it."""
         name = f"{self._prefix}_custom{len(self.parts)}"
         self.parts.append(function.Part(name, tuple(code(custom_kernels.definition(stmt, name))), ()))
         self.lines.uses |= custom_kernels.headers(stmt)
@@ -136,7 +136,7 @@ class Body(Statements):
         self.lines.fails = True
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
-        """Memory for the time of the body; without it the body is left out and the function reports failure."""
+        """Allocate memory around the body. If that fails, the body is skipped and the function reports failure."""
         size = str(stmt.buffer.dtype.itemsize)
         for extent in stmt.buffer.shape:
             size = f"harp_times({size}, {bare(self._index.text(extent))})"
@@ -154,7 +154,7 @@ class Body(Statements):
 
 
 def _repeats_numbers(body: Stmt) -> bool:
-    """Whether loops of a known length run on variables: of several iterations they may go side by side in vectors."""
+    """Whether all loops of known length update scalars only: then several iterations may share a vector."""
     inside = list(walk(body))
     loops = [s for s in inside if isinstance(s, Repeat)]
     return bool(loops) and not any(s.test or s.moves for s in loops) and not any(isinstance(s, Nest) for s in inside)

@@ -1,4 +1,4 @@
-"""Kernels of the user in C: the loops round the function of a point, which threads share, and the call of all."""
+"""Kernels of the user in C: loops round the function of one point, shared by threads, and their call."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from harp.trace.index.polynomial import Index, product
 from harp.trace.scalar.dtypes import f32, f64
 from harp.trace.scalar.ops import INFO, Op
 
-# Functions of the C library that harp has, computed in vectors.
+# Functions of the C library that harp replaces by its own, which compute in vectors.
 _MATH = [op for ops in MATH.values() for op in ops if op not in (Op.ERFINV, Op.RINT, Op.NEXTAFTER)]
-# Parts of the outermost loop.
+# Blocks of the outermost loop, which threads share.
 _BLOCKS = 1024
 
 
 def definition(stmt: ForeignCall, name: str) -> str:
-    """The function of all calls and points, which threads share by blocks of the outermost loop of the grid. It takes
-    pointers, how often it is called, how many elements of each array belong to a call, the grid and the sizes."""
+    """The function that runs all calls and points; threads share blocks of the grid's outermost loop. It takes
+    pointers, the number of calls, for each array the number of elements of one call, then the grid and the sizes."""
     source, arrays = source_of(stmt), range(len(buffers_of(stmt)))
     fields = {
         f"harp_a{k}": f"{'const ' if k < len(stmt.sources) else ''}{TYPES[buffer.dtype]} *restrict "
@@ -32,7 +32,7 @@ def definition(stmt: ForeignCall, name: str) -> str:
     sizes = [f"harp_size{k}" for k in range(len(source.sizes))]
     numbers = ["harp_calls", *(f"harp_step{k}" for k in arrays), *ends, *sizes, "harp_blocks"]
     fields |= dict.fromkeys(numbers, "const int64_t ")
-    given = [f"{kind}{field}" for field, kind in fields.items() if field != "harp_blocks"]
+    parameters = [f"{kind}{field}" for field, kind in fields.items() if field != "harp_blocks"]
     places = [f"harp_a{k} + harp_call * harp_step{k}" for k in arrays]
     work = " * ".join([*(f"(double){n}" for n in ("harp_calls", *ends)), str(source.operations or POINT)])
     text = [
@@ -47,7 +47,7 @@ def definition(stmt: ForeignCall, name: str) -> str:
         f"            {point_call(stmt, f'{name}_point', places, [*sizes, *_coordinates(source)])}",
         "    }",
         "}",
-        f"static int {name}({', '.join(given)})",
+        f"static int {name}({', '.join(parameters)})",
         "{",
         f"    const int64_t harp_blocks = {f'harp_end0 < {_BLOCKS} ? harp_end0 : {_BLOCKS}' if ends else '1'};",
         "    if (harp_blocks <= 0) return 0;",
@@ -56,41 +56,41 @@ def definition(stmt: ForeignCall, name: str) -> str:
         "    return args.job.status;",
         "}",
     ]
-    math = _math(source)
-    macros = [line for op in math for line in _as_ours(op)]
+    math = _math_operations(source)
+    macros = [line for op in math for line in _macro(op)]
     undone = [f"#undef {op.name.lower()}" for op in math]
     return "\n".join([*macros, point(stmt, f"{name}_point", "c"), *undone, *text])
 
 
 def headers(stmt: ForeignCall) -> set[str]:
-    """What its unit includes."""
-    found = {HEADER, "harp_parallel"}
-    for op in _math(source_of(stmt)):
-        found.update(operation_headers(op, f32), operation_headers(op, f64))
-    return found
+    """The headers that a unit with this kernel includes."""
+    included = {HEADER, "harp_parallel"}
+    for op in _math_operations(source_of(stmt)):
+        included.update(operation_headers(op, f32), operation_headers(op, f64))
+    return included
 
 
-def _math(source: KernelSource) -> list[Op]:
-    """Those in the source."""
+def _math_operations(source: KernelSource) -> list[Op]:
+    """The functions of `_MATH` that the source uses."""
     used = set(words(source.text("c")))
     return [op for op in _MATH if op.name.lower() in used]
 
 
-def _as_ours(op: Op) -> list[str]:
-    """A macro with the name of C for our function of the type of its arguments."""
-    name, given = op.name.lower(), ("a", "b") if INFO[op].arity == 2 else ("a",)
-    kind = " + ".join(f"({a})" for a in given)
-    choice = f"_Generic({kind}, float: harp_{name}_f32, default: harp_{name}_f64)({', '.join(given)})"
-    return [f"#undef {name}", f"#define {name}({', '.join(given)}) {choice}"]
+def _macro(op: Op) -> list[str]:
+    """A macro that makes C's name of a function call harp's function for the type of its arguments."""
+    name, arguments = op.name.lower(), ("a", "b") if INFO[op].arity == 2 else ("a",)
+    kind = " + ".join(f"({a})" for a in arguments)
+    choice = f"_Generic({kind}, float: harp_{name}_f32, default: harp_{name}_f64)({', '.join(arguments)})"
+    return [f"#undef {name}", f"#define {name}({', '.join(arguments)}) {choice}"]
 
 
 def _coordinates(source: KernelSource) -> list[str]:
-    """Those of a point."""
+    """The names of a point's coordinates."""
     return [f"harp_place{k}" for k in range(len(source.grid))]
 
 
 def _loops(source: KernelSource) -> list[str]:
-    """The loops of a block."""
+    """The heads of the loops over the points of a block."""
     places = _coordinates(source)
     first = [
         f"for (int64_t {i} = harp_end0 * harp_block / harp_blocks; "
@@ -102,6 +102,6 @@ def _loops(source: KernelSource) -> list[str]:
 
 
 def call(stmt: ForeignCall, name: str, of_buffer: Callable[[Buffer], str], text: Callable[[Index], str]) -> str:
-    """The call of all."""
+    """The call of the kernel for all its calls and points."""
     numbers = [product(stmt.calls), *steps_of(stmt), *stmt.sizes]
     return f"if (status == 0) status = {name}({', '.join([*map(of_buffer, buffers_of(stmt)), *map(text, numbers)])});"

@@ -7,9 +7,9 @@
     harp_parallel(harp_kernel_part0, &args, count, work);
     status = args.job.status;
 
-`work` is an estimate of the scalar operations in all iterations, by which the runner decides whether threads are worth
-their while, and how many iterations go between two questions whether Python was interrupted. The runner leaves out the
-iterations that remain when the status is not 0, and sets it where Python was interrupted.
+`work` is an estimate of the scalar operations in all iterations. By it the runner decides whether threads pay off, and
+how many iterations run between two checks for interrupts. The runner skips the remaining iterations when the status is
+not 0, and sets it where Python was interrupted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from harp.trace.index.polynomial import Loop, value_atoms
 _WIDTH = 110
 STATIC = "static __attribute__((noinline))"
 EXPORTED = "HARP_EXPORT"
-# Of the library, but of no other one: units are compiled with hidden visibility.
+# Visible to other units of the library, but not exported: units are compiled with hidden visibility.
 SHARED = ""
 
 
@@ -39,9 +39,9 @@ class Function(NamedTuple):
     parameters: tuple[tuple[str, str], ...]
     body: tuple[CodeLine, ...]
     fallible: bool
-    parts: tuple[tuple[CodeLine, ...], ...] = ()  # what stands before it, and only it uses
+    parts: tuple[tuple[CodeLine, ...], ...] = ()  # definitions before it that only it uses
     uses: frozenset[str] = frozenset()  # headers and kernels of the library
-    loops: int = 0  # how much there is to compile: a compiler takes about the same time for each
+    loops: int = 0  # the number of its loops: the time to compile it is about proportional to that
 
     def definition(self, linkage: str) -> list[CodeLine]:
         """The whole function."""
@@ -50,11 +50,11 @@ class Function(NamedTuple):
         return [*before, *code(head), *self.body, *code("}")]
 
     def declaration(self) -> str:
-        """What a unit says that calls a function of another unit."""
+        """The prototype, for units that call the function."""
         return "\n".join(self._head(SHARED)) + ";"
 
     def call(self, given: Mapping[str, str]) -> str:
-        """A call with these arguments for the parameters, which are named."""
+        """A call with these arguments, by the names of the parameters."""
         return f"{self.name}({', '.join(given[name] for name, _ in self.parameters)})"
 
     def _head(self, linkage: str) -> list[str]:
@@ -81,25 +81,25 @@ def parameter(buffer: Buffer, name: str, written: bool) -> str:
 def define(
     name: str, declared: Iterable[tuple[str, str]], lines: Lines, comment: str, drop: bool, result: str = ""
 ) -> Function:
-    """A function with these parameters and lines. Without a `result` it returns a status where it can fail, else
-    nothing; `drop` leaves out unused parameters."""
-    kept = lines.pruned()
-    used = {word for line in kept for word in words(line.text)}
-    wanted = tuple((p, text) for p, text in declared if p in used or not drop)
+    """A function with these parameters and lines. Without a `result` it returns a status if it can fail, else nothing;
+    `drop` leaves out unused parameters."""
+    pruned = lines.pruned()
+    used = {word for line in pruned for word in words(line.text)}
+    kept_parameters = tuple((p, text) for p, text in declared if p in used or not drop)
     fallible = lines.fails
-    body = [CodeLine(1, f"(void){p};") for p, _ in wanted if p not in used]
+    body = [CodeLine(1, f"(void){p};") for p, _ in kept_parameters if p not in used]
     body += [CodeLine(1, "int status = 0;")] if fallible else []
-    body += kept
+    body += pruned
     body += [CodeLine(1, "return status;")] if fallible and not result else []
     kind = result or ("int" if fallible else "void")
     uses = frozenset(lines.uses)
-    return Function(comment, kind, name, wanted, tuple(body), fallible, uses=uses, loops=lines.opened)
+    return Function(comment, kind, name, kept_parameters, tuple(body), fallible, uses=uses, loops=lines.opened)
 
 
 class Part(NamedTuple):
-    """The struct and the function; `fields` are what the struct holds, by the names that they have outside.
+    """The struct and the function of a parallel loop; each of `fields` has the name of the variable that it holds.
 
-    The function is called for at least so many iterations, but for the last ones.
+    The function is called for at least `least` iterations at a time, except for the last ones.
     """
 
     name: str
@@ -109,26 +109,26 @@ class Part(NamedTuple):
 
 
 def part(name: str, fields: Mapping[str, str], lines: Lines, least: int = 1) -> Part:
-    """A function with these lines, which use `begin`, `end` and some of the fields; these are declarations by name."""
+    """A function with these lines, which use `begin`, `end` and some of the fields, given as declarations by name."""
     text = {word for line in lines.pruned() for word in words(line.text)}
     used = tuple(field for field in fields if field in text)
-    whole = Lines()
-    whole.add(f"struct {name} *const args = given;", "args")
+    outer = Lines()
+    outer.add(f"struct {name} *const args = given;", "args")
     for field in used:
-        whole.add(f"{fields[field]} = args->{field};", field)
-    whole.lines += lines.lines
-    whole.fails = lines.fails
+        outer.add(f"{fields[field]} = args->{field};", field)
+    outer.lines += lines.lines
+    outer.fails = lines.fails
     if lines.fails:
-        whole.add("if (status != 0) __atomic_store_n(&args->job.status, 1, __ATOMIC_RELAXED);")
-    given = [("given", "void *given"), ("begin", "int64_t begin"), ("end", "int64_t end")]
-    function = define(name, given, whole, "Some iterations of the parallel loop below.", drop=False, result="void")
+        outer.add("if (status != 0) __atomic_store_n(&args->job.status, 1, __ATOMIC_RELAXED);")
+    parameters = [("given", "void *given"), ("begin", "int64_t begin"), ("end", "int64_t end")]
+    function = define(name, parameters, outer, "Some iterations of the parallel loop below.", drop=False, result="void")
     members = [f"    {fields[field].replace('restrict ', '')};" for field in used]
     struct = "\n".join([f"struct {name} {{", "    harp_job job;", *members, "};"])
     return Part(name, (*code(struct), *function.definition(STATIC)), used, least)
 
 
 def hoisted(stmt: Nest) -> Stmt:
-    """Memory that every iteration has for itself is taken once, if its size is the same for all.
+    """Allocate memory that is private to an iteration once, outside of the loop, if its size is loop-invariant.
 
     for i { take memory; body }  ->  take memory; for i { body }
     """
@@ -141,7 +141,7 @@ def hoisted(stmt: Nest) -> Stmt:
 
 
 def call(part: Part, pointed: Set[str], count: str, work: str, lines: Lines) -> None:
-    """Run all iterations; of the variables in `pointed` the part takes the address."""
+    """Run all iterations of a part. It gets the addresses of the variables in `pointed`, and copies of the others."""
     values = [f".{field} = {'&' if field in pointed else ''}{field}" for field in part.fields]
     lines.open("")
     lines.add(f"struct {part.name} args = {{ {', '.join([f'.job = {{ status, {part.least} }}', *values])} }};")

@@ -6,14 +6,14 @@
 A program with many parameters also has `harp_run_packed(void *const *buffers, const int64_t *sizes)` and
 `harp_scratch_packed(const int64_t *sizes)`, which take them as arrays: there are limits to what cffi passes one by one.
 
-A timed program has one more output, an array of int64 with when each call of a kernel began and ended.
+A timed program has one more output, an int64 array of the times when each call of a kernel began and ended.
 
 Names follow positions, never the user's names or identities, so programs that differ only in names are one source:
 in0.. out0.. mem0.. are inputs, outputs and scratch of the program or of a kernel, s0.. their sizes; w0.. are strides,
 i0.. loops, d0.. named index expressions, t0.. temporaries.
 
-Each kernel is a unit of its own, named by a digest of its text: units compile at the same time, and one that an earlier
-program had is in the cache. The last unit has the exported functions, which call the kernels in order.
+Each kernel is a unit of its own, named by a digest of its text: units are compiled concurrently, and a unit that an
+earlier program had is in the cache. The last unit has the exported functions, which call the kernels in order.
 """
 
 from __future__ import annotations
@@ -41,13 +41,12 @@ from harp.trace.scalar.expr import Apply, Expr
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op
 
-# Where numbers of 16 bits stand beside floats, gcc prints each loop for two vectors at once; what these leave then goes
-# one by one, not by a loop for each shorter vector, in half the compiling time.
+# For loops over both 16-bit numbers and floats, gcc emits each loop for two vectors at once. With this flag the
+# remainder runs as scalars, not in a loop for each shorter vector, which halves the compile time.
 _OF_HALVES = ("--param=vect-epilogues-nomask=0",)
-# Of elements that lie side by side and are read in some iterations only, gcc 12 takes one for the other, where their
-# order is not that of what is computed:
+# gcc 12 miscompiles conditional loads of neighbouring elements whose order differs from that of the results:
 #     for i { c = ...; out[2*i] = c ? x[2*i + 1] : 0; out[2*i + 1] = c ? x[2*i] : 0 }
-# It forgets the permutation of the vector where it makes one masked load of both. Such loops go one by one.
+# It forgets the permutation of the vector when it merges both into one masked load. Such loops are not vectorised.
 _OF_CHOICES = ("-fno-tree-loop-if-convert",)
 
 
@@ -57,12 +56,12 @@ def flags_of(kernel: Kernel, uses: Set[str]) -> tuple[str, ...]:
 
 
 def _chooses_side_by_side(kernel: Kernel) -> bool:
-    """Whether only some iterations of a loop read parts of complex numbers, or several of the elements between those of
-    one iteration and the next."""
+    """Whether a loop loads, under a condition, parts of complex numbers, or several elements between those of one
+    iteration and the next."""
     nests = [s for s in walk(kernel.body) if isinstance(s, Nest)]
     bodies = [(s.body, [h.loop for h in s.heads if isinstance(h, For)][-1:]) for s in nests]
     for body, loops in [(kernel.body, []), *bodies]:
-        chosen = {load for s in _inside(body) for load in _chosen(s.value) if load.buffer.space in MEMORY}
+        chosen = {load for s in _stores(body) for load in _conditional_loads(s.value) if load.buffer.space in MEMORY}
         if any(load.dtype.is_complex for load in chosen):
             return True
         apart = [load.buffer for load in chosen if any(abs(stride(load, loop) or 0) > 1 for loop in loops)]
@@ -71,17 +70,17 @@ def _chooses_side_by_side(kernel: Kernel) -> bool:
     return False
 
 
-def _inside(s: Stmt) -> Iterator[Store]:
-    """The stores of a statement that are in no further loop."""
+def _stores(s: Stmt) -> Iterator[Store]:
+    """The stores of a statement outside of inner nests."""
     if isinstance(s, Store):
         yield s
     elif not isinstance(s, Nest):
         for part in parts(s):
-            yield from _inside(part)
+            yield from _stores(part)
 
 
-def _chosen(value: Expr) -> Iterator[Load]:
-    """The loads of a value that not every iteration does."""
+def _conditional_loads(value: Expr) -> Iterator[Load]:
+    """The loads of a value that are made under a condition."""
     for e in walk_expr((value,)):
         if isinstance(e, Load) and e.conditions:
             yield e
@@ -89,21 +88,21 @@ def _chosen(value: Expr) -> Iterator[Load]:
             yield from (load for load in walk_expr(e.operands[1:]) if isinstance(load, Load))
 
 
-# What a kernel is called in its own text, and the digits of its digest behind that elsewhere.
+# The name of a kernel in its own text; elsewhere it ends with so many digits of the text's digest.
 _KERNEL, _DIGITS = "harp_kernel", 24
-# The flags of a unit that has no loops.
+# The flags of a unit without loops.
 _OF_CALLS = ("-O1",)
-# The arena of a program that needs no more than this lives on the stack.
+# An arena of at most this size is put on the stack.
 _STACK_BYTES = 1 << 14
 
 
 def interface(program: Program, timed: bool = False) -> Interface:
-    """How a program is called."""
+    """The parameters of a program."""
     return Interface(len(program.inputs), len(program.outputs) + timed, len(program.sizes))
 
 
 def render(program: Program, timed: bool = False) -> Source:
-    """The C source of a program. Its kernels are the same ones where it is timed."""
+    """The C source of a program; with `timed` its kernels are the same."""
     return _Renderer(program, timed).source()
 
 
@@ -123,7 +122,7 @@ class _Renderer:
         self.names: dict[Atom, str] = {symbol: f"s{n}" for n, symbol in enumerate(program.sizes)}
 
     def source(self) -> Source:
-        """The units: one for each kernel, and one for the functions that are exported, which call them."""
+        """The units: one for each kernel, and one for the exported functions, which call the kernels."""
         kernels = [_kernel(kernel) for kernel in self.program.kernels]
         functions = [function for function, _, _ in kernels]
         scratch, run = self.scratch(), self.run(functions)
@@ -136,12 +135,12 @@ class _Renderer:
         head = [self.title(), *(f"#define {name.upper()}_DEFAULT" for name in sorted(own_effects & PROCESS))]
         calls = _file("\n".join(head), exported, own_effects)
         library = (kernel.unit() for kernel in linked(name for name in effects if name in KERNELS))
-        # What takes longest comes first.
-        own = Unit(printed(calls), _OF_CALLS)
-        return Source((*library, *units.values(), own), tuple(tuple(lines) for _, _, lines in kernels), tuple(calls))
+        # The longest compilations start first.
+        caller = Unit(printed(calls), _OF_CALLS)
+        return Source((*library, *units.values(), caller), tuple(tuple(lines) for _, _, lines in kernels), tuple(calls))
 
     def title(self) -> str:
-        """What the parameters of the program are."""
+        """A comment that says what the program's parameters are."""
         index = IndexPrinter(self.names.__getitem__)
         lines = [f"{len(self.program.calls)} calls of {len(self.program.kernels)} kernels over"]
         for buffer, name in self.buffers.items():
@@ -190,9 +189,9 @@ class _Renderer:
         for number, call in enumerate(program.calls):
             kernel = program.kernels[call.kernel]
             values = (*(self.argument(a, index) for a in call.arguments), *map(index.text, call.sizes))
-            given = dict(zip(parameters(kernel).values(), values, strict=True))
+            argument_of = dict(zip(parameters(kernel).values(), values, strict=True))
             function = kernels[call.kernel]
-            text = f"{'status = ' if function.fallible else ''}{function.call(given)};"
+            text = f"{'status = ' if function.fallible else ''}{function.call(argument_of)};"
             if self.timed:
                 lines.add(f"((int64_t *)times)[{2 * number}] = harp_now();")
             lines.add(f"{'if (status == 0) ' if guarded else ''}{text}", call=number)
@@ -220,18 +219,18 @@ class _Renderer:
         return f"({const}{TYPES[buffer.dtype]} *){name} + {index.factor(place)}"
 
     def packed(self, function: Function) -> Function:
-        """An exported function, with its parameters in arrays."""
+        """An exported function that takes the parameters of another one in arrays."""
         buffers = len(function.parameters) - len(self.program.sizes)
-        given = [f"buffers[{k}]" for k in range(buffers)] + [f"sizes[{k}]" for k in range(len(self.program.sizes))]
+        arguments = [f"buffers[{k}]" for k in range(buffers)] + [f"sizes[{k}]" for k in range(len(self.program.sizes))]
         lines = Lines()
-        lines.add(f"return {function.name}({', '.join(given)});")
+        lines.add(f"return {function.name}({', '.join(arguments)});")
         declared = [("buffers", "void *const *buffers")] if buffers else []
         declared += [("sizes", "const int64_t *sizes")]
         comment = f"{function.name} with its parameters in arrays."
         return define(f"{function.name}_packed", declared, lines, comment, drop=False, result=function.result)
 
     def lay_out(self, lines: Lines) -> None:
-        """Allocate once, and point every scratch buffer to its slot."""
+        """Allocate the arena once, and point every scratch buffer to its slot."""
         index = IndexPrinter(self.names.__getitem__)
         lines.add(f"_Alignas(64) char small[{_STACK_BYTES}];")
         lines.add("char *const arena = bytes <= (int64_t)sizeof small ? small : harp_take(bytes);")
@@ -269,8 +268,7 @@ def _term(coefficient: int, factors: list[str]) -> str:
 
 
 def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
-    """A kernel, with those of its parameters that it uses, its unit and the lines of that. Its name follows from its
-    text."""
+    """A kernel without its unused parameters, its unit, and the unit's lines. Its name is a digest of its text."""
     names = parameters(kernel)
     buffers = {b: names[b] for b in formals(kernel)}
     sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
@@ -295,7 +293,7 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
 
 
 def _file(head: str, parts: Iterable[Sequence[CodeLine]], effects: Set[str]) -> list[CodeLine]:
-    """A file to compile, which uses these headers and kernels of the library."""
+    """The text of a unit that uses these headers and kernels of the library."""
     headers = sorted({header(name) for name in effects} - {GENERATED})
     includes = "\n".join(f'#include "{name}"' for name in (GENERATED, *headers))
     return [*code(f"{head}\n{includes}"), *(line for part in parts for line in (*code(""), *part)), *code("")]

@@ -1,7 +1,7 @@
-"""How much work a statement is: as a number of C for the sizes of a call, and as a bound for all sizes.
+"""The work of a statement: as a C expression of the sizes of a call, and as a bound for all sizes.
 
-Work is counted in scalar operations, about. The number decides whether threads are worth their while, and how many
-steps of a loop go between two questions whether Python was interrupted; the bound decides which loops ask.
+Work is counted in scalar operations, approximately. By the C expression the runtime decides whether threads pay off,
+and how many steps of a loop run between two checks for interrupts; by the bound it is decided which loops check.
 """
 
 from __future__ import annotations
@@ -48,27 +48,27 @@ from harp.trace.index.polynomial import (
     of,
 )
 
-# Multiply-adds of a product that cost as much as one operation elsewhere: its operands are in registers.
+# So many multiply-adds of a matrix product cost as much as one operation elsewhere: its operands are in registers.
 _PRODUCT = 8
 # Operations for each element of a row that is sorted or searched.
 _ROW = 32
-# Operations of a point of a user's kernel, if nobody has said how many there are.
+# Operations of a point of a user's kernel that does not say how many it has.
 POINT = 16
 
 
 class Bound(NamedTuple):
-    """At most factor * n**degree for sizes n, about: negative terms are left out, and so are those of lower degree."""
+    """At most about factor * n**degree for sizes n: negative terms and terms of lower degree are left out."""
 
     factor: float
     degree: int = 0
 
     def plus(self, other: Bound) -> Bound:
-        """That of a sum."""
+        """The bound of a sum."""
         low, high = sorted((self, other), key=lambda bound: bound.degree)
         return high if low.degree < high.degree else Bound(low.factor + high.factor, high.degree)
 
     def times(self, other: Bound) -> Bound:
-        """That of a product."""
+        """The bound of a product."""
         return Bound(self.factor * other.factor, self.degree + other.degree)
 
 
@@ -102,51 +102,51 @@ def _bound_of_atom(atom: Atom) -> Bound:
 
 
 class Amount(NamedTuple):
-    """A number of C, and a bound on it."""
+    """A C expression, and a bound on its value."""
 
     text: str
     bound: Bound
 
 
 class Work:
-    """The work of statements. `text` prints an index expression, of names that hold where the number will stand.
+    """The work of statements. `text` prints an index expression by names that are valid where the work is printed.
 
-    Loops and names inside of a statement do not hold there: an extent is taken in the round in which it is longest.
+    Loops and lets inside of a statement are not valid there: an extent that they change is taken at its maximum.
     """
 
     def __init__(self, text: Callable[[Index], str]) -> None:
         self._text = text
 
     def of(self, stmt: Stmt, inside: tuple[Loop, ...] = ()) -> Amount:
-        """That of a statement that is inside of these loops."""
-        return self._of(stmt, {}, inside)
+        """The work of a statement inside of these loops."""
+        return self._amount(stmt, {}, inside)
 
-    def _of(self, stmt: Stmt, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
+    def _amount(self, stmt: Stmt, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
         if isinstance(stmt, Store):
-            return _number(1 + count_operations(stmt.value))
+            return _fixed(1 + count_operations(stmt.value))
         if isinstance(stmt, Nest):
             return self._nest(stmt, lets, inside)
         if isinstance(stmt, Row):
-            return _times([self._extent(stmt.lane.extent, lets, inside), _number(_ROW)])
+            return _times([self._extent(stmt.lane.extent, lets, inside), _fixed(_ROW)])
         if isinstance(stmt, LibraryCall):
             extents = (self._extent(loop.extent, lets, inside) for loop in stmt.loops)
             return _times([*extents, *[Amount(f"1.0/{_PRODUCT}", Bound(1 / _PRODUCT))] * (stmt.routine in PRODUCTS)])
         if isinstance(stmt, Alloc):
-            return self._of(stmt.body, lets, inside)
+            return self._amount(stmt.body, lets, inside)
         if isinstance(stmt, Repeat):
             steps = as_index(STEPS) if is_endless(stmt) else stmt.loop.extent
-            body = self._of(stmt.body, lets, (*inside, stmt.loop))
+            body = self._amount(stmt.body, lets, (*inside, stmt.loop))
             return _times([self._extent(steps, lets, inside), body])
         if isinstance(stmt, (Seq, If)):
-            return _sum([self._of(part, lets, inside) for part in parts(stmt)])
+            return _sum([self._amount(part, lets, inside) for part in parts(stmt)])
         if isinstance(stmt, ForeignCall) and isinstance(stmt.routine, KernelSource):
             points = (*stmt.calls, *stmt.sizes[: len(stmt.routine.grid)])
-            return _times([*(self._extent(p, lets, inside) for p in points), _number(stmt.routine.operations or POINT)])
+            return _times([*(self._extent(p, lets, inside) for p in points), _fixed(stmt.routine.operations or POINT)])
         if isinstance(stmt, ForeignCall) and isinstance(stmt.routine, MatrixFunction):
             factor, sizes = stmt.routine.operations([b.shape[len(stmt.calls) :] for b in stmt.sources])
             points = (*stmt.calls, sizes, as_index(ceil(factor)))
             return _times([self._extent(p, lets, inside) for p in points])
-        return _number(1)
+        return _fixed(1)
 
     def _nest(self, stmt: Nest, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
         extents = []
@@ -158,20 +158,20 @@ class Work:
                 lets = {**lets, head.symbol: Substitution(lets)(head.index)}
             elif isinstance(head, Digits):
                 inside = (*inside, *head.loops)
-        return _times([*extents, self._of(stmt.body, lets, inside)])
+        return _times([*extents, self._amount(stmt.body, lets, inside)])
 
     def _extent(self, p: Index, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
         p = Substitution(lets)(p)
         for loop in reversed(inside):
             if loop in loops_in(p):
                 p = Substitution({loop: loop.extent - 1 if _slope(p, loop) > 0 else ZERO})(p)
-        if indirect_in(p):  # an element that may not be there yet
+        if indirect_in(p):  # an element that may not be computed yet
             return Amount(f"{STEPS}.0", bound_of(p))
         number = p.constant
-        return _number(number) if number is not None else Amount(f"(double)({self._text(p)})", bound_of(p))
+        return _fixed(number) if number is not None else Amount(f"(double)({self._text(p)})", bound_of(p))
 
 
-def _number(value: int) -> Amount:
+def _fixed(value: int) -> Amount:
     return Amount(f"{value}.0", Bound(float(value)))
 
 
@@ -190,7 +190,7 @@ def _sum(terms: Sequence[Amount]) -> Amount:
 
 
 def _slope(p: Index, loop: Loop) -> int:
-    """Whether an extent grows with a loop, or falls: the signs of the terms with the loop, added."""
+    """Whether an extent grows or falls with a loop: the sum of the signs of the terms with the loop."""
     return sum(
         (1 if coefficient > 0 else -1) * (1 if atom is loop else _slope(_inner(atom), loop))
         for monomial, coefficient in p.terms
@@ -200,5 +200,5 @@ def _slope(p: Index, loop: Loop) -> int:
 
 
 def _inner(atom: Atom) -> Index:
-    """What an atom is a growing function of."""
+    """The argument of an atom, which grows with it."""
     return atom.arg if isinstance(atom, Relu) else atom.num if isinstance(atom, FloorDiv) else ZERO

@@ -1,4 +1,4 @@
 """Launches of the loop IR as OpenCL C.
 
-Start with `render.py`, which prints a launch; `statements.py` has what is in it.
+Start with `render.py`, which prints a launch; `statements.py` prints the statements in it.
 """

@@ -1,4 +1,4 @@
-"""Kernels of the loop IR as OpenCL C: the statements that C has, in functions that a grid of work-items runs.
+"""Kernels of the loop IR as OpenCL C: the statements of C, in functions that a grid of work-items runs.
 
     struct sizes { long in0, out0, s0, i0; };                      offsets of the arrays, sizes, loops of the host
     __kernel void harp_launch0(__global const float *in0_, __global float *out0_, const struct sizes given)
@@ -33,11 +33,11 @@ from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
 
 
 class LaunchCode(NamedTuple):
-    """A function of the source. `grid` are the extents of its loops from the outside in, `room` the bytes of memory of
-    its own that each work-item has, or each group, in parts. It takes the buffers, that memory if there is any, and a
-    struct of numbers: the offset of each buffer, the values of `names`, and `numbers` more. With `items`, an iteration
-    of the grid is for a group of at most so many work-items. `in_turns` says that the launch has one dimension, that
-    there may be fewer groups than iterations, and that the memory is for each group."""
+    """A function of the source. `grid` are the extents of its loops from the outside in; `room` are the sizes in bytes
+    of the parts of the workspace of each work-item, or each group. Its parameters are the buffers, that workspace if
+    there is one, and a struct of numbers: the offset of each buffer, the values of `names`, and `numbers` more. With
+    `items`, a group of at most so many work-items runs each iteration of the grid. `in_turns` says that the launch has
+    one dimension, that there may be fewer groups than iterations, and that the workspace is per group."""
 
     name: str
     grid: tuple[Index, ...]
@@ -51,7 +51,7 @@ class LaunchCode(NamedTuple):
 
 
 def loop_name(loop: Loop) -> str:
-    """That of a loop of the host."""
+    """The name of a loop of the host."""
     return f"i{loop.axis}"
 
 
@@ -62,7 +62,7 @@ def text(kernel: Kernel, launched: Iterable[LaunchCode]) -> list[CodeLine]:
 
 
 def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, ...]) -> LaunchCode:
-    """The function of a launch, which is in these loops of the host."""
+    """The function of a launch, inside of these loops of the host."""
     known = parameters(kernel)
     used = effects(stmt)
     buffers = tuple(b for b in formals(kernel) if b in used.touched)
@@ -81,14 +81,14 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
     fields = [*texts.values(), *names.values()]
     room = ["__global char *harp_room"] if body.room else []
     arrays = [f"__global {_const(b, used.writes)}{TYPES[b.dtype]} *{text}_" for b, text in texts.items()]
-    given = [f"const struct {name} given"] if fields else []
+    numbers_parameter = [f"const struct {name} given"] if fields else []
     exactly = f"__attribute__((reqd_work_group_size({ITEMS}, 1, 1))) " if lanes or any(private_arrays(stmt)) else ""
     exactly += f"__attribute__((intel_reqd_sub_group_size({lanes}))) " if lanes else ""
     head = [
         *includes(body.lines.uses),
         *body.functions,
         *([f"struct {name} {{ {' '.join(f'int64_t {field};' for field in fields)} }};"] if fields else []),
-        f"__kernel HARP_WHOLE_VECTORS {exactly}void {name}({', '.join([*arrays, *room, *given])})",
+        f"__kernel HARP_WHOLE_VECTORS {exactly}void {name}({', '.join([*arrays, *room, *numbers_parameter])})",
         "{",
         *(
             f"    __global {_const(b, used.writes)}{TYPES[b.dtype]} *restrict {t} = {t}_ + given.{t};"
@@ -114,16 +114,16 @@ def _const(buffer: Buffer, written: frozenset[Buffer]) -> str:
 
 
 def _sizes(stmt: Stmt, buffers: Iterable[Buffer]) -> set[Atom]:
-    """What the statement evaluates, and what strides are made of."""
-    found: set[Atom] = {*free_names(stmt)}
+    """The sizes and loops that the statement evaluates, and those in strides."""
+    atoms: set[Atom] = {*free_names(stmt)}
     for buffer in buffers:
         for extent in buffer.shape:
-            found |= {*value_atoms(extent)}
-    return found
+            atoms |= {*value_atoms(extent)}
+    return atoms
 
 
 def includes(uses: Iterable[str]) -> list[str]:
-    """What a launch includes: headers, and for each function of the library the template with its macros, once in a
+    """The includes of a launch: headers, and for each function of the library its template with macros, once in a
     source."""
     lines: list[str] = []
     for name in sorted({*uses} - {GENERATED, *PROCESS}):

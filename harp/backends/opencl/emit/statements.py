@@ -3,7 +3,7 @@
 for item i1 < n { s }        ->  for (int64_t i1 = get_local_id(0); i1 < n; i1 += get_local_size(0)) { s }
                                  barrier(CLK_LOCAL_MEM_FENCE);
 
-and where work-items read the variables of others, with as many of them as such a loop has iterations:
+and if work-items read the variables of others, and are as many as such a loop has iterations:
 
 for item i1 < 256 { s }      ->  const int64_t item = get_sub_group_id()*16 + get_sub_group_local_id();
                                  { s }
@@ -43,7 +43,7 @@ from harp.lower.loopir.program import size_in_bytes
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, of, product, value_atoms
 
-# The functions that this library has, and where what they store to is; they read memory.
+# The functions of this library, by the memory that they may store to; they read global memory.
 _GLOBAL, _PRIVATE = frozenset({*ARRAYS, Space.THREAD}), frozenset({Space.REG, Space.LOCAL})
 _ROUTINES = {
     Routine.GEMM_PANEL: _GLOBAL,
@@ -52,11 +52,11 @@ _ROUTINES = {
     Routine.ROW_DOTS: _PRIVATE,
     Routine.DOT: _PRIVATE,
 }
-# What work-items of a group share.
+# Memory that the work-items of a group share.
 _SHARED = frozenset({*ARRAYS, Space.GROUP})
 _GROUP_NUMBER = "get_group_id(0)"
 _SUB_GROUP_HEADER = "sub_group.h"
-# The number of the first loop over points of a kernel of the user: loops of the host have smaller ones.
+# The number of the first loop over the points of a user's kernel; loops of the host have smaller ones.
 _POINTS = 1 << 20
 # Dimensions of a grid.
 DIMENSIONS = 3
@@ -75,21 +75,21 @@ def is_called(stmt: LibraryCall) -> bool:
 
 
 class WorkItem(Statements):
-    """Statements of one work-item. `room` are the sizes of what it has in memory of its own, or its group has."""
+    """Prints the statements of one work-item. `room` are the sizes of the parts of its, or its group's, workspace."""
 
     def __init__(self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer]) -> None:
         super().__init__(buffers, names, constant)
         self.room: list[Index] = []
         self.name = ""  # of the launch
-        self.functions: list[str] = []  # of points of kernels of the user
-        self.number = "harp_work_item()"  # that of the owner of this memory
+        self.functions: list[str] = []  # definitions of points of the user's kernels
+        self.number = "harp_work_item()"  # the number of the work-item or group that owns a workspace
 
     def _at_start(self, text: str, name: str) -> None:
-        """A variable that is made before all loops, behind those that are made there."""
+        """Declare a variable before all loops, behind the others there."""
         self.lines.lines.insert(self._before, CodeLine(1, text, name))
 
     def iteration(self, grid: tuple[For, ...], stmt: Stmt) -> None:
-        """Print what is done for an iteration of the grid."""
+        """Print the statements for one iteration of the grid."""
         depth = self.lines.depth
         self._place_in_grid(grid, stmt)
         self.statement(stmt, True)
@@ -99,7 +99,7 @@ class WorkItem(Statements):
             self._at_start(f"__global char *const mine = harp_room + {self.number} * ({size});", "mine")
 
     def _place_in_grid(self, grid: tuple[For, ...], stmt: Stmt) -> None:
-        """The positions of a work-item. There may be more of them than iterations."""
+        """Compute the positions of a work-item, and leave if there is no such iteration."""
         self.lines.loops += grid
         self._positions(grid, "get_global_id({})")
         for head in (*grid[::-1][: DIMENSIONS - 1], *grid[:1]) if len(grid) >= DIMENSIONS else grid:
@@ -107,7 +107,7 @@ class WorkItem(Statements):
             self.lines.add(f"if (harp_is_beyond({self._bind(head.loop)}, {extent})) return;")
 
     def _positions(self, grid: tuple[For, ...], number: str) -> None:
-        """The innermost loops have dimensions of their own, the others share the last one."""
+        """The innermost loops have a dimension each, the others share the last one."""
         inner, outer = grid[::-1][: DIMENSIONS - 1], grid[::-1][DIMENSIONS - 1 :]
         for dimension, head in enumerate(inner):
             self.lines.add(f"const int64_t {self._bind(head.loop)} = {number.format(dimension)};")
@@ -147,7 +147,7 @@ class WorkItem(Statements):
         self.lines.close()
 
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:
-        """A function of this library, or the loops that it stands for."""
+        """A function of this library, or the loops that the call stands for."""
         if is_called(stmt):
             super()._library_call(stmt, block)
         else:
@@ -165,7 +165,7 @@ class WorkItem(Statements):
         self.lines.add(point_call(stmt, name, at, [*numbers], "__global "), stores=True)
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
-        """A part of the memory that the launch is given, for each work-item or for each group."""
+        """A part of the workspace of each work-item or group."""
         size = size_in_bytes(stmt.buffer)
         if (stmt.buffer.space is Space.WORKSPACE) != (self.number == _GROUP_NUMBER):
             raise VerificationError(f"{stmt.buffer.name}: a launch has memory of work-items or of groups, and not both")
@@ -186,10 +186,10 @@ WorkItem.statements = {
 
 
 class WorkGroup(WorkItem):
-    """Statements of the work-items of a group. `_within` says that what is printed is in a loop that they share, or is
-    what each of them does; `_since` the shared memory that was read since the last barrier, None where some was stored
-    to or that is not known. `lanes` are the work-items of a sub-group, if they read each other's variables: which lane
-    a work-item is does not follow from its number in the group."""
+    """Prints the statements of a group's work-items. `_within` says whether the current statement is in a loop that
+    they share, or run by each of them. `_since` is the shared memory read since the last barrier; None if some was
+    stored to, or that is unknown. `lanes` is the size of a sub-group if work-items read each other's variables: the
+    lane of a work-item does not follow from its number in the group."""
 
     def __init__(
         self, buffers: dict[Buffer, str], names: dict[Atom, str], constant: frozenset[Buffer], lanes: int = 0
@@ -199,14 +199,14 @@ class WorkGroup(WorkItem):
         self._item = "item" if lanes else "get_local_id(0)"
         self._within = False
         self._since: frozenset[str] | None = frozenset()
-        self._parts: dict[Buffer, Buffer] = {}  # of what each work-item has a part of, that part
-        self._free: dict[tuple[str, int], list[str]] = {}  # memory of the group that nothing uses any more
+        self._parts: dict[Buffer, Buffer] = {}  # of an array that is split over work-items, the part of one
+        self._free: dict[tuple[str, int], list[str]] = {}  # memory of the group that can be reused
 
     def _place_in_grid(self, grid: tuple[For, ...], stmt: Stmt) -> None:
-        """The number of the work-item, and the positions of the group: there are as many groups as iterations. A launch
-        may be a slice of the grid along the second and third dimension, where a group is one work-item wide.
+        """Compute the number of the work-item and the positions of the group: each iteration of the grid has a group. A
+        launch may be a slice of the grid along the second and third dimension, in which a group is one work-item wide.
 
-        Groups that have a workspace may be fewer than iterations, and do these in turns."""
+        Groups with a workspace may be fewer than iterations: each then runs several iterations."""
         if self._lanes:
             number = f"get_sub_group_id()*{self._lanes} + get_sub_group_local_id()"
             self.lines.add(f"const int64_t item = {number};", "item")
@@ -218,11 +218,11 @@ class WorkGroup(WorkItem):
         self.lines.open(f"for (int64_t turn = {_GROUP_NUMBER}; turn < {count}; turn += get_num_groups(0))", *grid)
         if grid:
             self._digits_of("turn", grid[::-1])
-        self._since = None  # what was read in the turn before
+        self._since = None  # the iteration before may have read anything
         self.number = _GROUP_NUMBER
 
     def statement(self, stmt: Stmt, block: bool = False) -> None:
-        """Print a statement, between barriers where others need what it stores."""
+        """Print a statement, with barriers where other work-items read what it stores."""
         if self._within or isinstance(stmt, (Alloc, Seq)):
             super().statement(stmt, block)
         elif is_shared(stmt) and not (isinstance(stmt, Nest) and is_item(stmt.heads[0])):
@@ -231,7 +231,7 @@ class WorkGroup(WorkItem):
             self._of_each(stmt, block)
 
     def _of_all(self, stmt: Stmt, block: bool) -> None:
-        """Loops and branches that are the same for all, round loops that they share."""
+        """Loops and branches that all work-items run alike, round loops that they share."""
         self._since = None
         if isinstance(stmt, Nest):
             first = next((place for place, head in enumerate(stmt.heads) if is_item(head)), len(stmt.heads))
@@ -240,12 +240,12 @@ class WorkGroup(WorkItem):
         self._since = None
 
     def _else(self) -> None:
-        """What stands behind a barrier in one branch does not in the other one."""
+        """A barrier in one branch says nothing about the other."""
         super()._else()
         self._since = None
 
     def _of_each(self, stmt: Stmt, block: bool) -> None:
-        """A loop that they share; or a store to memory, by the first one; or what is the same for all."""
+        """A loop that work-items share; a store to shared memory, by the first one; or a statement that each runs."""
         used, shared = effects(stmt), is_shared(stmt)
         spaces = {b.space for b in used.writes}
         stores = bool(spaces & _SHARED)
@@ -267,11 +267,11 @@ class WorkGroup(WorkItem):
             self._since |= self._shared_names(used.reads)
 
     def _shared_names(self, buffers: Iterable[Buffer]) -> frozenset[str]:
-        """The memory of these buffers that the work-items share: those of a group may have the same one in turns."""
+        """The names of shared memory among these buffers; buffers of a group may share memory one after the other."""
         return frozenset(self._buffers[b] for b in buffers if b.space in _SHARED)
 
     def _barrier(self, stored: frozenset[str]) -> None:
-        """Wait for what others read of that which is stored to next."""
+        """Wait, if other work-items may still read the memory that is stored to next."""
         if self._since is None or self._since & stored:
             self.lines.add("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
             self._since = frozenset()
@@ -286,13 +286,13 @@ class WorkGroup(WorkItem):
         return f"for (int64_t {name} = {self._item}; {name} < {end}; {name} += get_local_size(0))"
 
     def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
-        """Of a private array without the first axis, of which each work-item has one element."""
+        """The offset in a private array; its first axis is the work-item, of which each has one element."""
         if buffer.space is not Space.PRIVATE:
             return super()._offset(buffer, index)
         return super()._offset(self._parts[buffer], index[1:])
 
     def _element(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
-        """Of what is in lanes the variable of any work-item, which all of its sub-group read at the same time."""
+        """An element of an array in lanes is the variable of a work-item, which the whole sub-group reads at once."""
         if buffer.space is not Space.LANES:
             return super()._element(buffer, index)
         self.lines.uses.add(_SUB_GROUP_HEADER)
@@ -302,7 +302,7 @@ class WorkGroup(WorkItem):
         return name
 
     def _store(self, stmt: Store, block: bool) -> None:
-        """To what is in lanes each stores its own variable."""
+        """A store to an array in lanes: each work-item stores to its own variable."""
         if stmt.buffer.space is not Space.LANES:
             super()._store(stmt, block)
             return
@@ -317,8 +317,8 @@ class WorkGroup(WorkItem):
             return
         array = buffer
         if buffer.space is not Space.GROUP:
-            own = buffer.shape[1:] if buffer.space is Space.PRIVATE else ()
-            array = self._parts[buffer] = attrs.evolve(buffer, shape=own)
+            shape_of_part = buffer.shape[1:] if buffer.space is Space.PRIVATE else ()
+            array = self._parts[buffer] = attrs.evolve(buffer, shape=shape_of_part)
         if not array.shape:
             self._scalars.add(buffer)
         self._declare_strides(array, share=False)

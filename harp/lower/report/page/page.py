@@ -1,4 +1,4 @@
-"""The page as HTML: a head that says what the program costs, and the panes beside each other.
+"""The page as HTML: a head with the program's cost, and the panes side by side.
 
 All text is escaped; style and script are part of the page, which loads nothing.
 """
@@ -36,7 +36,7 @@ from harp.lower.schedule.schedule import Schedule
 
 # Colours of kernels: steps round the circle that keep neighbours apart.
 _HUES, _FIRST_HUE = 47, 210
-# Words that are set apart, by what a pane is written in; in front of them, comments.
+# Highlighted words, by the language of a pane, and the beginnings of comments.
 _WORDS = {
     "function": r"#[^\n]*|\b(?:def|return|for|in|if|else|elif|while|with|lambda|import|from|as|and|or|not|class)\b",
     "graph": r"\b(?:input|captured|view|map|over|gather|scatter|iterate|contiguous|where|else|return)\b",
@@ -52,8 +52,8 @@ _SHARE = "operations, of which a special one counts twelve times, reads and writ
 
 
 class Parts(NamedTuple):
-    """What a page is made of: the stages of a program, `units` of its kernels in order in the `language` of a backend,
-    and the `calls` of them. `inputs` are the names of the arguments, `given` the sizes at hand. `cost` is that of the
+    """The content of a page: the stages of a program, its kernels in the `language` of a backend as `units`, and the
+    `calls` of them. `inputs` are the names of the arguments, `given` the sizes at hand, `cost` is the cost of the
     program."""
 
     title: str
@@ -82,7 +82,7 @@ def panes(parts: Parts, links: Links) -> tuple[Pane, ...]:
 
 
 def page(parts: Parts) -> str:
-    """One self-contained HTML page, as text that can be written: surrogates of names and lines are escaped."""
+    """One self-contained HTML page, as text that can be encoded: surrogates in names and lines are escaped."""
     links = Links(parts.schedule, parts.algorithm, parts.program)
     function, graph, schedule, nests, c = (_pane(pane, links) for pane in panes(parts, links))
     text = Template(_file("page.html")).substitute(
@@ -101,7 +101,7 @@ def page(parts: Parts) -> str:
 
 
 def framed(text: str) -> str:
-    """A page inside another one, such as a notebook: its script sees nothing of what is round it."""
+    """The page as a frame in another one, such as a notebook, from which its script is isolated."""
     style = "width:100%;height:56em;border:1px solid #8884;border-radius:6px"
     return f'<iframe sandbox="allow-scripts" srcdoc="{escape(text)}" style="{style}"></iframe>'
 
@@ -111,7 +111,7 @@ class _Loader(Protocol):
 
 
 def _file(name: str) -> str:
-    """A file that stands beside this one, wherever that is: harp may be in an archive."""
+    """A file beside this one, which may be in an archive."""
     loader = cast(_Loader, __spec__.loader)  # importlib.resources takes long to import
     return loader.get_data(os.path.join(os.path.dirname(__file__), name)).decode()
 
@@ -142,7 +142,7 @@ def _scratch(parts: Parts) -> int:
 
 
 def _sizes(parts: Parts, inputs: str) -> str:
-    """What the names of sizes and arguments mean in each pane, and the sizes at hand."""
+    """The meaning of the names of sizes and arguments in each pane, and the sizes at hand."""
     symbols = [f"{size} = " for size in parts.program.sizes]
     symbols += [""] * (len(parts.cost.names) - len(symbols))  # numbers of steps are no sizes of the program
     named = zip(symbols, parts.cost.names.items(), parts.cost.given, strict=True)
@@ -151,7 +151,7 @@ def _sizes(parts: Parts, inputs: str) -> str:
 
 
 def _costs(parts: Parts, links: Links) -> str:
-    """A row for each kernel, and one for all of its calls that cost the same for the same line."""
+    """A row for each kernel, and for all of its calls that have equal costs and the same line."""
     cost, now = parts.cost, parts.cost.at()
     most = max([1, *(kernel.steps for kernel in now.kernels)])
     alike: dict[tuple[object, ...], list[int]] = {}
@@ -192,7 +192,7 @@ def _pane(pane: Pane, links: Links) -> str:
 
 
 def _section(section: Section, mark: Callable[[str], str], links: Links) -> str:
-    lines = "".join(_line(line, mark, links) for line in section.lines)
+    lines = "".join(_line_html(line, mark, links) for line in section.lines)
     calls = _of_calls(section.calls, links)
     if not section.title:
         return f"<section{calls}>{lines}</section>"
@@ -201,15 +201,15 @@ def _section(section: Section, mark: Callable[[str], str], links: Links) -> str:
     return f"<details{calls}{opened}><summary>{escape(section.title)}{note}</summary>{lines}</details>"
 
 
-def _line(line: Line, mark: Callable[[str], str], links: Links) -> str:
-    found = f' id="{line.name}"' if line.name else ""
-    found += f' data-k="{" ".join(line.keys)}"' if line.keys else ""
-    found += f' data-p="{" ".join(line.picks)}"' if line.picks and line.picks != line.keys else ""
-    return f"<div{found}{_of_calls(line.calls, links)}>{mark(line.text)}</div>"
+def _line_html(line: Line, mark: Callable[[str], str], links: Links) -> str:
+    attributes = f' id="{line.name}"' if line.name else ""
+    attributes += f' data-k="{" ".join(line.keys)}"' if line.keys else ""
+    attributes += f' data-p="{" ".join(line.picks)}"' if line.picks and line.picks != line.keys else ""
+    return f"<div{attributes}{_of_calls(line.calls, links)}>{mark(line.text)}</div>"
 
 
 def _of_calls(calls: Sequence[int], links: Links) -> str:
-    """What has a part in calls is linked with all that has, and has the colour of the kernel of the first."""
+    """A line of these calls is linked with all lines of them, and has the colour of the first one's kernel."""
     if not calls:
         return ""
     hue = (_FIRST_HUE + links.kernel_of_call(calls[0]) * _HUES) % 360
@@ -217,16 +217,16 @@ def _of_calls(calls: Sequence[int], links: Links) -> str:
 
 
 def _marker(kind: str) -> Callable[[str], str]:
-    """Escapes a line, with its words set apart."""
+    """A function that escapes a line, and highlights words."""
     words = re.compile(f"(%\\d+)|({_WORDS[kind]})")
 
     def mark(text: str) -> str:
         pieces, at = [], 0
-        for found in words.finditer(text):
-            word = found[0]
-            tag = "u" if found[1] else "i" if word.startswith(_COMMENTS) else "b"
-            pieces += [escape(text[at : found.start()]), f"<{tag}>{escape(word)}</{tag}>"]
-            at = found.end()
+        for match in words.finditer(text):
+            word = match[0]
+            tag = "u" if match[1] else "i" if word.startswith(_COMMENTS) else "b"
+            pieces += [escape(text[at : match.start()]), f"<{tag}>{escape(word)}</{tag}>"]
+            at = match.end()
         return "".join([*pieces, escape(text[at:])]) or "&nbsp;"
 
     return mark

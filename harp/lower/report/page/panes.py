@@ -1,8 +1,8 @@
 """The panes of the page: the lines of the user, the graph, the schedule, loop nests, and C or OpenCL C.
 
-The printer says of each line of C which loops it stands in, which are those of the loop nests; what is stored there is
-what the innermost one stores. The loops of a grid are no loops in OpenCL C: all lines of the function that the host
-launches stand in them.
+For each line of C the printer says which loops it is in, which are loops of the nests; the nodes stored in the
+innermost one are those of the line. Loops of a grid are not loops in OpenCL C: all lines of the launched function are
+in them.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from harp.trace.source_locations import Site
 class Line(NamedTuple):
     """A line of a pane.
 
-    `name` is where a link leads to. Who picks the line is shown all lines, in all panes, whose `keys` have one of its
-    `picks`; what keys there are says `links.py`. `calls` are the calls of the program that it has a part in, where they
-    are not those of its section.
+    `name` is the target of links. Selecting the line shows all lines, in all panes, with one of its `picks` among their
+    `keys`; `links.py` lists the kinds of keys. `calls` are the program's calls that it belongs to, if these are not the
+    section's.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 class Section(NamedTuple):
-    """Lines under a title, which belong to calls; a section of no title is always open."""
+    """Lines with a title, which belong to calls; a section without a title is always open."""
 
     title: str
     lines: tuple[Line, ...]
@@ -48,7 +48,7 @@ class Section(NamedTuple):
 
 
 class Pane(NamedTuple):
-    """One stage. `kind` names it in the style of the page, and what it is written in."""
+    """One stage. `kind` is its name in the style sheet, and its language."""
 
     kind: str
     title: str
@@ -56,16 +56,16 @@ class Pane(NamedTuple):
 
     @property
     def lines(self) -> list[Line]:
-        """Of all sections in order."""
+        """The lines of all sections, in order."""
         return [line for section in self.sections for line in section.lines]
 
 
-# Lines that are shown before a line that made a node, and after it; what lies between such places is left out.
+# The numbers of lines that are shown before and after a line that made a node; others are left out.
 _BEFORE, _AFTER = 2, 1
 
 
 def function_pane(links: Links) -> Pane:
-    """The lines of the user that made nodes, and a few round them."""
+    """The lines of the user that made nodes, with a few lines round them."""
     nodes_at: dict[Site, list[Node]] = {}
     inner = ((node, site) for node, sites in links.inner.items() for site in dict.fromkeys(sites) if site)
     for node, site in (*links.site_of.items(), *inner):
@@ -94,7 +94,7 @@ def _user_line(site: Site, text: str, nodes: Sequence[Node], links: Links) -> Li
 
 
 def graph_pane(links: Links) -> Pane:
-    """The nodes, those together that follow each other and come from the same line of the user."""
+    """The nodes; consecutive nodes of one source line are grouped."""
     texts = node_texts(links.graph)
     sections = []
     for site, group in groupby(texts, key=links.site_of.get):
@@ -105,8 +105,8 @@ def graph_pane(links: Links) -> Pane:
             whole = _node_line(name, head, node, wholes, links)._replace(calls=links.calls_of([node]))
             lines.append(whole)
             for k, (text, site_inside) in enumerate(zip(inner, links.inner.get(node, ()), strict=True)):
-                own = [f"u{links.lines[site_inside]}"] if site_inside else []
-                keys = tuple(dict.fromkeys((*own, *links.named("p", wholes))))
+                line_keys = [f"u{links.lines[site_inside]}"] if site_inside else []
+                keys = tuple(dict.fromkeys((*line_keys, *links.named("p", wholes))))
                 lines.append(whole._replace(name=f"{name}b{k}", text=text, keys=keys))
         sections.append(Section(_title(site), tuple(lines), note=_content(site)))
     names, outputs = node_names(links.graph), links.graph.outputs
@@ -129,10 +129,10 @@ def schedule_pane(schedule: Schedule, links: Links) -> Pane:
 
 
 def _node_line(name: str, text: str, node: Node, wholes: Iterable[Node], links: Links) -> Line:
-    """A line about a node: it picks what stores the node, or that which it is a part of."""
-    own = links.named("n", [node])
+    """A line about a node: it selects the line that stores the node, or the node of which it is a part."""
+    keys = links.named("n", [node])
     line = [f"u{links.lines[links.site_of[node]]}"] if node in links.site_of else []
-    return Line(name, text, (*own, *line, *links.named("p", wholes)), (*own, *links.named("r", wholes)))
+    return Line(name, text, (*keys, *line, *links.named("p", wholes)), (*keys, *links.named("r", wholes)))
 
 
 def _title(site: Site | None) -> str:
@@ -144,50 +144,49 @@ def _content(site: Site | None) -> str:
 
 
 def names_of_inputs(links: Links, names: Sequence[str]) -> str:
-    """What the inputs of the graph are to the user."""
+    """The user's names for the inputs of the graph."""
     return ", ".join(f"{i.name} = {name}" for i, name in zip(links.graph.inputs, names, strict=False))
 
 
 _INDENT = "  "
-# Kernels that are open when the page appears; of more than these, none is.
+# If there are more kernels than this, they are closed when the page appears.
 _OPEN = 40
 
 
 class KernelLines(NamedTuple):
-    """The loop nests of a kernel and its C, line by line."""
+    """The lines of a kernel's loop nests and of its C."""
 
     nests: tuple[Line, ...]
     c: tuple[Line, ...]
 
 
 def kernel_lines(number: int, kernel: Kernel, code: Sequence[CodeLine], links: Links) -> KernelLines:
-    """The lines of a kernel in both forms, linked with each other by their loops. Loops that a routine of the library
-    runs are not in the C."""
+    """The lines of a kernel in both forms, linked by their loops. Loops of library routines are not in the C."""
     texts = statement_lines(kernel.body)
-    numbers: dict[int, int] = {}  # of loops, by their identities
+    numbers: dict[int, int] = {}  # numbers of loops, by identity
     in_nests = [_numbered(loops, numbers) for loops in _loops_round(texts)]
     in_c = [_numbered(line.loops, numbers) for line in code]
-    stored: dict[int, dict[Node, None]] = {}  # in the innermost loop round a store; -1 is outside of all
-    in_code: dict[int, dict[Node, None]] = {}  # in the innermost one that the C has
+    stored: dict[int, dict[Node, None]] = {}  # by the innermost loop round a store; -1 is outside of all loops
+    in_code: dict[int, dict[Node, None]] = {}  # by the innermost of these loops that is in the C
     printed = {loop for loops in in_c for loop in loops}
-    lines = [_line(f"l{number}.head", kernel_head(kernel, f"{number} "), number, (), links)]
+    lines = [_linked(f"l{number}.head", kernel_head(kernel, f"{number} "), number, (), links)]
     for text, loops in zip(texts, in_nests, strict=True):
         nodes = dict.fromkeys(_stored(text.of, number, links))
         stored.setdefault(_last(loops), {}).update(nodes)
         in_code.setdefault(_last([loop for loop in loops if loop in printed]), {}).update(nodes)
     for k, (text, loops) in enumerate(zip(texts, in_nests, strict=True)):
         begins = isinstance(text.of, (For, Repeat))
-        made = stored.get(_last(loops), {}) if begins else _stored(text.of, number, links)
-        lines.append(_line(f"l{number}.{k}", f"{_INDENT}{text}", number, loops, links, made))
+        shown = stored.get(_last(loops), {}) if begins else _stored(text.of, number, links)
+        lines.append(_linked(f"l{number}.{k}", f"{_INDENT}{text}", number, loops, links, shown))
     c = []
     for k, (line, loops) in enumerate(zip(code, in_c, strict=True)):
-        made = in_code.get(_last(loops), {}) if loops or line.stores else ()
-        c.append(_line(f"c{number}.{k}", _narrow(line), number, loops, links, made))
+        shown = in_code.get(_last(loops), {}) if loops or line.stores else ()
+        c.append(_linked(f"c{number}.{k}", _narrow(line), number, loops, links, shown))
     return KernelLines(tuple(lines), tuple(c))
 
 
 def _loops_round(texts: Sequence[TextLine]) -> Iterator[tuple[For | Repeat, ...]]:
-    """The loops that each line stands in: those above it with less indentation, and the one that it begins."""
+    """The loops round each line: those above it with less indentation, and the one that it begins."""
     opened: list[tuple[int, For | Repeat]] = []
     for depth, _, of in texts:
         opened = [(outer, loop) for outer, loop in opened if outer < depth]
@@ -207,7 +206,7 @@ def _stored(of: Stmt | Head, kernel: int, links: Links) -> tuple[Node, ...]:
 
 
 def _narrow(line: CodeLine) -> str:
-    """The line with half of its indentation, as that of loop nests: panes are narrow."""
+    """The line with half of its indentation, like loop nests: panes are narrow."""
     text = line.text.lstrip(" ")
     return " " * (2 * line.depth + (len(line.text) - len(text)) // 2) + text
 
@@ -216,29 +215,29 @@ def _last(loops: Sequence[int]) -> int:
     return loops[-1] if loops else -1
 
 
-def _line(name: str, text: str, kernel: int, loops: Sequence[int], links: Links, nodes: Iterable[Node] = ()) -> Line:
-    """A line in loops. It picks the innermost one, and what the nodes are made of that are stored in it."""
+def _linked(name: str, text: str, kernel: int, loops: Sequence[int], links: Links, nodes: Iterable[Node] = ()) -> Line:
+    """A line in loops. It selects the innermost one, and the parts of the nodes that are stored in it."""
     inside = [f"k{kernel}l{loop}" for loop in loops] or [f"k{kernel}top"]
     keys = (*dict.fromkeys(inside), *links.named("r", nodes))
     return Line(name, text, keys, (inside[-1], *links.named("p", nodes)))
 
 
 def nests_pane(links: Links, kernels: Sequence[KernelLines]) -> Pane:
-    """The parameters and the memory of the program, its kernels, and the calls in order."""
+    """The parameters and the memory of the program, its kernels, and its calls in order."""
     program = links.program
     head = tuple(Line("", text) for text in declarations(program))
     sections = [Section("program", head, is_open=len(head) < 20)]
     for number, kernel in enumerate(program.kernels):
-        own = links.calls_of_kernel.get(number, ())
+        calls_of = links.calls_of_kernel.get(number, ())
         title, is_open = f"kernel {number} {kernel.name}", len(kernels) <= _OPEN
-        sections.append(Section(title, kernels[number].nests, own, _times(len(own)), is_open))
-    made = tuple(Line(f"call{k}", text, calls=(k,)) for k, text in enumerate(calls(program)))
-    sections.append(Section("calls in order", made))
+        sections.append(Section(title, kernels[number].nests, calls_of, _times(len(calls_of)), is_open))
+    call_lines = tuple(Line(f"call{k}", text, calls=(k,)) for k, text in enumerate(calls(program)))
+    sections.append(Section("calls in order", call_lines))
     return Pane("nests", "Loop nests", tuple(sections))
 
 
 def c_pane(links: Links, kernels: Sequence[KernelLines], own: Sequence[CodeLine], language: str) -> Pane:
-    """The C of the kernels, in the order of the program, and that of the functions which call them."""
+    """The C of the kernels, in the order of the program, and of the functions that call them."""
     sections = []
     for number, (_, lines) in enumerate(kernels):
         title = f"kernel {number} {links.program.kernels[number].name}"

@@ -1,13 +1,13 @@
-"""The reverse pass through long loops in memory for the logarithm of their steps.
+"""The reverse pass through long loops, in memory for log2(n) states.
 
-States are kept on a stack, the first one at its bottom. For the state before a step the loop runs on from the last one
-that is kept, and leaves one behind halfway, again and again:
+States are kept on a stack, the first one at its bottom. To get the state before a step, the loop runs on from the state
+on top and pushes the state halfway, again and again:
 
     for step n-1, ..., 0:  while the state on top is that before an earlier step p:
                                push the state before step p + ceil((step - p) / 2), computed from the top
                            cotangents = pull(step, pop, cotangents)
 
-So n steps take n/2 * log2(n) more, and the stack has log2(n) + 2 states at most.
+So a loop of n steps recomputes n/2 * log2(n) steps, and the stack has log2(n) + 2 states at most.
 
 Source: A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse automatic
 differentiation", Optimization Methods and Software 1 (1992).
@@ -43,7 +43,7 @@ def through_bisection(back: Backward) -> list[tuple[Node, Node]]:
     assert length is not None and not node.tested
     groups: list[Sequence[Node]] = [
         back.first_cotangents,
-        [back.given[k] for k in back.made],
+        [back.result_cotangents[k] for k in back.made],
         [back.operand[i] for i in back.carried],
         [back.operand[i] for i in back.elements],
         [back.operand[i] for i in back.same],
@@ -57,15 +57,15 @@ def through_bisection(back: Backward) -> list[tuple[Node, Node]]:
 
     nodes = [node for group in groups for node in group]
     graph = stage(call, [Argument("a part of a loop", n.dtype, n.shape) for n in nodes], "reverse mode").graph
-    found = inline(graph, dict(zip(graph.inputs, nodes, strict=True))).outputs
+    pulled = inline(graph, dict(zip(graph.inputs, nodes, strict=True))).outputs
     results = (*back.moving, *back.summed, *back.sliced)
-    return [(back.operand[i], ct) for i, ct in zip(results, found, strict=True)]
+    return [(back.operand[i], ct) for i, ct in zip(results, pulled, strict=True)]
 
 
 @attrs.frozen
 class _WayBack:
-    """The loop forward again, from states on the stack, and backward. Steps are counted as they run; their numbers go
-    the other way in a loop that is reversed."""
+    """The loop forward again, from states on the stack, and backward. `place` counts the steps as they run; `number` is
+    the index of a step, which in a reversed loop counts down."""
 
     back: Backward
     steps: Steps
@@ -74,12 +74,12 @@ class _WayBack:
     elements: Sequence[Array]
 
     def number(self, place: Array) -> Array:
-        """The number of the step that runs at a place; or its place, given the number."""
+        """The number of the step at a place; or its place, given the number."""
         return integer(self.length - 1) - place if self.reverse else place
 
     def through(self, cotangents: State, state: State, made: Sequence[Array]) -> State:
-        """The cotangents before all steps, and those of elements."""
-        stack = [_put(_stack_of(part), integer(0), part) for part in state]
+        """The cotangents before all steps, of carried values, sums and elements."""
+        stack = [_set(_stack_of(part), integer(0), part) for part in state]
         carried = [integer(0), _stack_of(integer(0)), *stack, *cotangents]
         split = 2 + len(stack)
 
@@ -99,7 +99,7 @@ class _WayBack:
         return iterate(body, self.length, carried, made, reverse=not self.reverse)[split:]
 
     def reached(self, place: Array, stack: State) -> State:
-        """The stack, on top of which is the state before the step at this place: the last one is before it."""
+        """The stack, with the state before the step at `place` on top; its top was the state of an earlier step."""
 
         def push(now: State) -> State:
             top, places, *states = now
@@ -107,7 +107,7 @@ class _WayBack:
             last = first + (place - first + 1) // 2
             state = self.advance(first, last, [element(s, top) for s in states])
             above = top + 1
-            return [above, *(_put(s, above, part) for s, part in zip((places, *states), (last, *state), strict=True))]
+            return [above, *(_set(s, above, part) for s, part in zip((places, *states), (last, *state), strict=True))]
 
         found: State = while_loop(lambda now: less(element(now[1], now[0]), place), push, stack)
         return found
@@ -123,11 +123,11 @@ class _WayBack:
 
 
 def _stack_of(state: Array) -> Array:
-    """Room for such states."""
+    """An array of zeros for a stack of such states."""
     node = node_of(state)
     return from_positions((as_index(_MOST), *node.shape), const(0, node.dtype))
 
 
-def _put(stack: Array, place: Array, state: Array) -> Array:
+def _set(stack: Array, place: Array, state: Array) -> Array:
     """The stack with a state at a place."""
     return emit(Scatter(node_of(stack), (node_of(place),), node_of(state), Put.SET, False, True))

@@ -1,8 +1,8 @@
-"""Loops that data ends, but that are certain to have no more steps than a formula of sizes says, as those of triangles.
+"""Bounds, as formulas of sizes, on the number of steps of loops that end by a test, as those over triangles.
 
     for k < n: for i from k + 1 to n: ...       the inner loop has n - k - 1 steps: n - 1 at most
 
-What is kept of each step is then in an array of that length, and the loop need not run again and again for it.
+Values kept for each step then fit an array of that length, and the loop need not be recomputed in windows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from harp.trace.scalar.ops import Op
 
 
 class Range(NamedTuple):
-    """What an integer is at least, and at most; None if nobody knows."""
+    """The least and the greatest value of an integer; None if unknown."""
 
     least: Index | None
     most: Index | None
@@ -33,24 +33,25 @@ Ranges = Mapping[Node, Range]
 
 
 def with_bounds(graph: Graph, ranges: Ranges, wanted: Callable[[Body], object]) -> Graph:
-    """The graph, in which the loops that are wanted have a length if that is known; given ranges of its inputs."""
+    """The graph with a length for each loop that is `wanted` and has a known bound; `ranges` are those of its
+    inputs."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        made = with_inputs(node, inputs)
-        if not isinstance(made, Iteration):
-            return made
-        made = _with_bound(made, ranges, wanted)
+        new = with_inputs(node, inputs)
+        if not isinstance(new, Iteration):
+            return new
+        new = _with_bound(new, ranges, wanted)
         inside: dict[Node, Range] = {
-            made.body.inputs[place]: range_of(made.operands[place - 1], ranges) for place in made.body.place()[2]
+            new.body.inputs[place]: range_of(new.operands[place - 1], ranges) for place in new.body.place()[2]
         }
-        inside[made.body.inputs[0]] = numbers(made.length)
-        return with_body(made, lambda body: with_bounds(body, inside, wanted))
+        inside[new.body.inputs[0]] = numbers(new.length)
+        return with_body(new, lambda body: with_bounds(body, inside, wanted))
 
     return transform(graph, rule)
 
 
 def numbers(length: Index | None) -> Range:
-    """Those of the steps of a loop."""
+    """The range of the numbers of a loop's steps."""
     return Range(ZERO, None if length is None else length - 1)
 
 
@@ -68,11 +69,11 @@ def range_of(node: Node, ranges: Ranges) -> Range:
         return ranges[node]
     if not isinstance(node, MapReduce) or node.domain or node.dtype is not i64:
         return _UNKNOWN
-    return _of(node.expr, [range_of(operand, ranges) for operand in node.operands], None)
+    return _range_of_expr(node.expr, [range_of(operand, ranges) for operand in node.operands], None)
 
 
-def _of(e: Expr, operands: list[Range], positive: Expr | None) -> Range:
-    """The range of an expression where another one is positive."""
+def _range_of_expr(e: Expr, operands: list[Range], positive: Expr | None) -> Range:
+    """The range of an expression, under the condition that `positive`, if given, is > 0."""
     if isinstance(e, Operand):
         return operands[e.slot]
     if isinstance(e, Position):
@@ -82,21 +83,21 @@ def _of(e: Expr, operands: list[Range], positive: Expr | None) -> Range:
     if not isinstance(e, Apply) or e.dtype not in (i64, u64):
         return _UNKNOWN
     if e.op is Op.SELECT:
-        return _chosen(e, operands)
+        return _range_of_select(e, operands)
     if e.op is Op.CAST:
         is_same = e.args[0].dtype is u64 or e.args[0] is positive
-        return _of(e.args[0], operands, positive) if is_same else _UNKNOWN
+        return _range_of_expr(e.args[0], operands, positive) if is_same else _UNKNOWN
     rule = _RULES.get(e.op)
-    return _UNKNOWN if rule is None else rule(*(_of(a, operands, positive) for a in e.args))
+    return _UNKNOWN if rule is None else rule(*(_range_of_expr(a, operands, positive) for a in e.args))
 
 
-def _chosen(e: Apply, operands: list[Range]) -> Range:
+def _range_of_select(e: Apply, operands: list[Range]) -> Range:
     """a < b ? f(b - a) : g, as the number of steps from a to b is computed"""
     test, *others = e.args
     positive = None
     if isinstance(test, Apply) and test.op is Op.LT and test.args[0].dtype is i64:
         positive = apply(Op.ADD, test.args[1], apply(Op.NEG, test.args[0]))
-    yes, no = _of(others[0], operands, positive), _of(others[1], operands, None)
+    yes, no = _range_of_expr(others[0], operands, positive), _range_of_expr(others[1], operands, None)
     return Range(_lesser(yes, no).least, _greater(yes, no).most)
 
 

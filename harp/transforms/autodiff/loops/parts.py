@@ -1,9 +1,9 @@
-"""Views that show each element of an array once at most, as x[0], x[2:5], w[:, 1] and x[::-1] do; their cotangents in
+"""Views that read each element of an array at most once, as x[0], x[2:5], w[:, 1] and x[::-1] do; their cotangents in
 the steps of loops.
 
-Outside of loops the cotangent of an array of which a view was read is that of the view with zeros round it. In a step
-this would be the whole array, though a few elements were read. So the cotangent of what a step is given is an array of
-zeros to which something was added at the places that were read: it is added to other cotangents in place.
+Outside of loops, the cotangent of a view's source is that of the view, padded with zeros. In a step this would be a
+whole array, although only a few elements were read. So the cotangent of an array that a step reads is zeros with
+updates added where it was read, which are added to other cotangents in place.
 
     x[0] with cotangent u       ->  zeros with u added at [0]
     w[:, 1][i] with cotangent u ->  zeros with u added at [i, 1]
@@ -39,8 +39,8 @@ from harp.transforms.autodiff.view_rules import sum_over
 
 
 def is_narrow(node: View) -> bool:
-    """Whether a view shows a part of an array that is smaller by a size: one place along an axis, or some that are
-    below a number along one that is a size."""
+    """Whether a view reads a part that is smaller than its source by a symbolic size: one index along an axis, or a
+    bounded number of indices along an axis of symbolic size."""
     if product(node.src.shape).constant is not None:
         return False
     return any(_is_few(p, size) for p, size in zip(node.index, node.src.shape, strict=True))
@@ -52,8 +52,8 @@ def _is_few(p: Index, size: Index) -> bool:
 
 
 def _shows_once(node: View) -> bool:
-    """Whether no two places of a view are the same element: each axis of the array is read at one place, or along an
-    axis of the view; or the places are as far apart as those of an array, in memory of its own."""
+    """Whether a view reads no element twice: each axis of the source is indexed by a constant, or by its own axis of
+    the view; or the flat index is a constant multiple of the view's own flat index, plus a constant."""
     loops = [found for p in node.index for found in loops_in(p)]
     alone = all(len(loops_in(p)) <= 1 and all(_slope(p, found) for found in loops_in(p)) for p in node.index)
     if alone and len(loops) == len(set(loops)):
@@ -73,8 +73,8 @@ def _slope(p: Index, atom: Atom) -> int:
 
 
 def put_back(node: View, cotangent: Node) -> Node | None:
-    """The cotangent of what a view shows a part of, as zeros to which something is added; None where that is not known
-    to be less than the whole array, or where the array is not given to a step of a loop."""
+    """The cotangent of a view's source as zeros with updates; None if it may be the whole array, or the source is not
+    an array that a loop passes to its step."""
     if node.conditions or not _is_given(node.src):
         return None
     part, axes = _without_repeats(node)
@@ -83,16 +83,16 @@ def put_back(node: View, cotangent: Node) -> Node | None:
     puts = added_to_zeros(cotangent) if part is node else ()
     total: Node = constant(0, node.src)
     if not puts:
-        return _put(total, part, (), _sum_along(cotangent, axes)) if is_narrow(part) else None
+        return _add_through_view(total, part, (), _sum_along(cotangent, axes)) if is_narrow(part) else None
     if not all(put.clips or _is_whole(part, len(put.indices)) for put in puts):
         return None
     for put in puts:
-        total = _put(total, part, put.indices, put.updates, put.clips, put.unique)
+        total = _add_through_view(total, part, put.indices, put.updates, put.clips, put.unique)
     return total
 
 
 def _without_repeats(node: View) -> tuple[Node, tuple[int, ...]]:
-    """What a view shows, without the axes along which it repeats that; and the axes that are left."""
+    """The view without axes along which it is constant, and the axes that remain."""
     axes = tuple(sorted({found.axis for p in node.index for found in loops_in(p)}))
     shape = tuple(node.shape[axis] for axis in axes)
     places = dict(zip(axes, positions(shape), strict=True))
@@ -101,7 +101,7 @@ def _without_repeats(node: View) -> tuple[Node, tuple[int, ...]]:
 
 
 def _is_given(node: Node) -> bool:
-    """Whether an array is given to a step of a loop, or is changed there in place."""
+    """Whether an array is an input of a loop's body, or such an input updated in place."""
     while isinstance(node, (Scatter, Part)):
         if isinstance(node, Scatter):
             node = node.base
@@ -122,11 +122,10 @@ def _sum_along(cotangent: Node, axes: Sequence[int]) -> Node:
     return view(total, shape, tuple(loops.get(axis, ZERO) for axis in left))
 
 
-def _put(
+def _add_through_view(
     total: Node, part: View, indices: Sequence[Node], updates: Node, clips: bool = False, unique: bool = True
 ) -> Node:
-    """`total` with updates added to what is at the indices along the first axes of a part, and at all places along the
-    others."""
+    """`total` with updates added through a view: at `indices` along its first axes, and everywhere along the others."""
     first, whole = len(indices), _whole_axes(part, len(indices))
     rows = part.shape[first : len(part.shape) - whole]
     given = indices[0].shape if indices else ()
@@ -135,7 +134,7 @@ def _put(
     under = {axis: loops[len(given) + k] for k, axis in enumerate(range(first, first + len(rows)))}
     renamed = at(part.shape, tuple(under.get(axis, ZERO) for axis in range(len(part.shape))))
     data = [view(index, shape, loops[: len(given)]) for index in indices]
-    inside = [_inside(index, size, k) for k, (index, size) in enumerate(zip(data, part.shape, strict=False))]
+    inside = [_clipped_index(index, size, k) for k, (index, size) in enumerate(zip(data, part.shape, strict=False))]
     places: list[Node] = []
     for p, size in list(zip(part.index, part.src.shape, strict=True))[: len(part.src.shape) - whole]:
         loops_of_data = [found for found in loops_in(p) if found.axis < first]
@@ -149,16 +148,15 @@ def _put(
     return Scatter(total, tuple(places), updates, Put.ADD, clips, unique)
 
 
-def _inside(index: Node, size: Index, slot: int) -> Expr:
-    """An index along an axis of this size: negative ones count from the end, and others than there are mean the first
-    or the last place."""
+def _clipped_index(index: Node, size: Index, slot: int) -> Expr:
+    """An index along an axis of this size, with NumPy's meaning of negative values, clipped to the axis."""
     i, zero = cast(Operand(index.dtype, slot), i64), const(0, i64)
     i = select(apply(Op.LT, i, zero), i + Position(size), i)
     return apply(Op.MAX, apply(Op.MIN, i, Position(size - 1)), zero)
 
 
 def _formula(p: Index, known: Mapping[Loop, Expr], others: Substitution) -> Expr:
-    """An index as an expression, in which some loops are numbers."""
+    """An index as an expression, in which the loops of `known` are replaced by expressions."""
     total: Expr = const(0, i64)
     for monomial, coefficient in p.terms:
         term: Expr = const(coefficient, i64)
@@ -178,7 +176,7 @@ def _atom(atom: Atom, known: Mapping[Loop, Expr], others: Substitution) -> Expr:
 
 
 def _whole_axes(part: View, first: int) -> int:
-    """How many of the last axes are those of the array: an update is of all of their places."""
+    """How many last axes of the view are last axes of its source: an update covers them whole."""
     count, source = 0, part.src.shape
     most = min(len(part.shape) - first, len(source) - 1)
     while count < most:
@@ -190,7 +188,7 @@ def _whole_axes(part: View, first: int) -> int:
 
 
 def _is_whole(part: View, first: int) -> bool:
-    """Whether the first axes of a part are axes of the array."""
+    """Whether each of the first axes of a view is a whole axis of its source."""
     for p, size in zip(part.index, part.src.shape, strict=True):
         if any(found.axis < first and (p.atom is not found or size is not found.extent) for found in loops_in(p)):
             return False

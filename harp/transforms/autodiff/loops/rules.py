@@ -1,11 +1,11 @@
 """The derivatives of iterations: iterations of the derivatives of their bodies.
 
-Forward, the tangents are carried beside the values. Backward, the iterations run the other way on what each of them had
-carried, which the first run keeps, and compute their own step again; what does not change in the loop is not kept. Of
-arrays that a step changes in parts, these are kept, and put back (`undone`). Kept are also sums and other reductions of
-a step that are no larger than what is carried: a product of a matrix and a state costs much more than its memory. A
-branch, which runs once or not at all, keeps nothing. Loops that data ends have a file of their own, `tested`, and so
-have those that keep few states, `bisection`.
+Forward, the tangents are carried beside the values. Backward, the loop runs in the other direction on the carried
+values of each step, which the first run keeps, and recomputes the rest of the step; loop invariants are not kept. Of
+arrays that a step changes in parts only these parts are kept, and restored (`undone`). Reductions of a step are kept,
+too, if they are no larger than its carry: a product of a matrix and a state costs much more than its memory. A branch,
+which runs once or not at all, keeps nothing. Loops that end by a test are in `tested`, those that keep few states in
+`bisection`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def push(node: Iteration, tangents: Mapping[Node, Node], jvp: Pass) -> list[Push
     forward = jvp(graph_of(body), wrt)  # its inputs are those of the body, and the tangents of `wrt`
     moving = dict(zip(wrt, forward.inputs[len(body.inputs) :], strict=True))
     inside = between(graph_of(body).nodes(), wrt)
-    values, found = forward.outputs[: len(body.outputs)], iter(forward.outputs[len(body.outputs) :])
-    pushed = [next(found) if o.dtype.is_inexact else None for o in body.outputs]
+    values, tangents_found = forward.outputs[: len(body.outputs)], iter(forward.outputs[len(body.outputs) :])
+    pushed = [next(tangents_found) if o.dtype.is_inexact else None for o in body.outputs]
     carried, elements, same = ([body.inputs[k] for k in places] for places in body.place())
     groups = [(*group, *(moving[i] for i in group if i in moving)) for group in (carried, elements, same)]
     kept = [o in inside for o in body.outputs]
@@ -85,8 +85,8 @@ def push(node: Iteration, tangents: Mapping[Node, Node], jvp: Pass) -> list[Push
 
 
 def saving(graph: Graph, active: Callable[[Node], bool]) -> Graph:
-    """The graph in which iterations through which a derivative flows keep what each step has carried, and count their
-    steps if data ends them."""
+    """The graph in which each iteration through which a derivative flows keeps the carried values of all steps, and
+    counts its steps if it ends by a test."""
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
         made = with_inputs(node, inputs)
@@ -119,7 +119,7 @@ def _saving(node: Iteration) -> Iteration:
 
 
 def _expensive(body: Body) -> list[Node]:
-    """The values of a step that cost more than their memory, which is no more than that of what is carried."""
+    """The reductions of a step, of which each is no larger than the step's carry."""
     carried = sum((product(body.inputs[k].shape) for k in body.place()[0]), ZERO)
     values = (node for node in graph_of(body).nodes() if is_expensive(node))
     return [node for node in values if nonnegative(carried - product(node.shape))]
@@ -136,7 +136,7 @@ def pull(
 
 
 def _through_all(back: Backward) -> list[tuple[Node, Node]]:
-    """The steps in the other direction, each on what it had carried."""
+    """The steps in reverse, each on the carried values that it had."""
     body, node, made = back.body, back.node, back.made
     expensive = {o: k for k, o in enumerate(body.outputs) if k >= body.carried and is_expensive(o)}
     step = back.step(made, tuple(expensive))
@@ -144,27 +144,27 @@ def _through_all(back: Backward) -> list[tuple[Node, Node]]:
     undo = undoing(body, step, arrays)
     carried = len(back.moving) + len(back.summed)
     split, results = 1 + carried, (*back.moving, *back.summed, *back.sliced)
-    # What each step is given, as elements of arrays and then as it is in all of them; of that, what is read.
-    given = (
+    # The body's inputs of which each step gets an element; then those that are the same in all steps.
+    element_operands = (
         *(back.kept(i) for i in back.carried if i in undo.graph.inputs),
         *(Part(node, k) for k in expensive.values()),
         *(back.operand[i] for i in back.elements),
-        *(back.given[k] for k in made),
+        *(back.result_cotangents[k] for k in made),
     )
     read = set(walk(undo.graph.outputs))
-    taken = {i: operand for i, operand in zip(undo.graph.inputs[split:], given, strict=False) if i in read}
+    sliced = {i: operand for i, operand in zip(undo.graph.inputs[split:], element_operands, strict=False) if i in read}
     same = [i for i in back.same if i in read]
-    inputs = (*undo.graph.inputs[:split], *undo.behind, *undo.kept, *taken, *same)
-    found = undo.graph.outputs
-    outputs = (*found[:carried], *found[len(results) :], *found[carried : len(results)])
-    whole = Graph(inputs, outputs, undo.graph.sites)
-    closed, more = close(whole, carried + len(arrays), len(undo.kept) + len(taken))
+    inputs = (*undo.graph.inputs[:split], *undo.behind, *undo.kept, *sliced, *same)
+    pulled = undo.graph.outputs
+    outputs = (*pulled[:carried], *pulled[len(results) :], *pulled[carried : len(results)])
+    step_graph = Graph(inputs, outputs, undo.graph.sites)
+    closed, more = close(step_graph, carried + len(arrays), len(undo.kept) + len(sliced))
     operands = (
         *back.first_cotangents,
         *(constant(0, i) for i in back.summed),
         *(Part(node, array.number) for array in arrays),
         *(back.kept(part) for array in arrays for part in array.kept(body)),
-        *taken.values(),
+        *sliced.values(),
         *(back.operand[i] for i in same),
         *more,
     )
@@ -174,7 +174,7 @@ def _through_all(back: Backward) -> list[tuple[Node, Node]]:
 
 
 def _through_branch(back: Backward) -> list[tuple[Node, Node]]:
-    """The derivative of the branch where it ran; where it did not, what it would have carried on goes through."""
+    """The derivative of a branch if it was taken; else the identity, since the carry passes through."""
     assert not back.sliced and back.body.carried == len(back.body.outputs), "a branch makes no arrays"
     step = back.step(())
     number, *others = step.inputs

@@ -1,5 +1,5 @@
-"""A step of a loop in the reverse pass, which all passes through iterations share: its derivative, and the states of
-the loop, computed again: only the parts that are read, and their own operands.
+"""A step of the reverse pass, which all passes through iterations share: the derivative of a step, and the loop's
+states, computed again: only the carried values that the reverse pass reads, and those that these depend on.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ Pass = Callable[[Graph, Sequence[Input]], Graph]
 class Backward:
     """The derivative of a step of `node`, given the cotangents of the results by number.
 
-    What is carried backward are the cotangents of what was carried, `moving`, and sums of those of what is the same in
-    all steps, `summed`. Cotangents of elements of arrays, `sliced`, are elements of arrays again."""
+    The reverse pass carries the cotangents of carried values, `moving`, and sums of the cotangents of loop invariants,
+    `summed`. The cotangents of elements of arrays, `sliced`, are elements of arrays again."""
 
     def __init__(
         self, node: Iteration, cotangents: Mapping[int, Node], active: Callable[[Node], bool], vjp: Pass
     ) -> None:
-        self.node, self.given = node, cotangents
+        self.node, self.result_cotangents = node, cotangents
         body = self.body = node.body
         self.undoable = undoable(body)
         self.wrt = active_inputs(node, active)
@@ -61,38 +61,38 @@ class Backward:
         step = with_bounds(step, {body.inputs[0]: numbers(node.length)}, changed_in_parts)
         self.graph = vjp(silenced(step), self.wrt)  # whose outputs are the cotangents of `wrt`
         self.seeds = dict(zip(seeded, self.graph.inputs[len(body.inputs) :], strict=True))
-        self.found = dict(zip(self.wrt, self.graph.outputs, strict=True))
+        self.cotangent_of = dict(zip(self.wrt, self.graph.outputs, strict=True))
         self.carried, self.elements, self.same = ([body.inputs[k] for k in places] for places in body.place())
         self.operand = dict(zip(body.inputs[1:], node.operands, strict=True))
-        self.moving = [i for i in self.carried if i in self.found]
-        self.summed = [i for i in self.same if i in self.found]
-        self.sliced = [i for i in self.elements if i in self.found]
+        self.moving = [i for i in self.carried if i in self.cotangent_of]
+        self.summed = [i for i in self.same if i in self.cotangent_of]
+        self.sliced = [i for i in self.elements if i in self.cotangent_of]
 
     @property
     def made(self) -> tuple[int, ...]:
-        """The arrays made by the loop of which there are cotangents, by the numbers of their results."""
+        """The numbers of those results, arrays with an element for each step, that have cotangents."""
         return tuple(k for k in self.seeds if k >= self.body.carried)
 
     @property
     def first_cotangents(self) -> tuple[Node, ...]:
-        """Those of what was carried in the end."""
+        """The cotangents of the carried values after the last step."""
         numbers = [self.carried.index(i) for i in self.moving]
-        return tuple(self.given.get(k) or constant(0, self.node.parts[k]) for k in numbers)
+        return tuple(self.result_cotangents.get(k) or constant(0, self.node.parts[k]) for k in numbers)
 
     def kept(self, value: Node) -> Node:
-        """What the loop has kept of each step."""
+        """The array of the values that the loop has kept, one for each step."""
         return Part(self.node, self.body.outputs.index(value, self.body.carried))
 
     def step(self, made: Sequence[int], kept: Sequence[Node] = ()) -> Graph:
-        """From the number of the step, the cotangents of what it carried on, sums so far, what it was given, and the
-        cotangents of the elements that it made, to the cotangents of what it was given. Values of the step that are
-        `kept` are given, too, behind what was carried."""
+        """The reverse step: from the number of the step, the cotangents of its new carry, sums so far, its inputs, and
+        the cotangents of the elements that it made, to the cotangents of its inputs. Values of the step that are `kept`
+        are inputs behind the carry."""
         known: dict[Node, Input] = {value: fresh_input("kept", value.shape, value.dtype) for value in kept}
         before = {i: fresh_input("a sum", i.shape, i.dtype) for i in self.summed}
         number = {i: k for k, i in enumerate(self.carried)}
         sums = range(len(self.moving), len(self.moving) + len(before))
-        found = (*self.moving, *self.summed, *self.sliced)
-        pulled = Graph((), tuple(self.found[i] for i in found), self.graph.sites)
+        cotangent_of = (*self.moving, *self.summed, *self.sliced)
+        pulled = Graph((), tuple(self.cotangent_of[i] for i in cotangent_of), self.graph.sites)
         whole = with_totals(pulled, dict(zip(sums, before.values(), strict=True)))
         inputs = (
             self.body.inputs[0],
@@ -108,7 +108,7 @@ class Backward:
 
 
 def is_expensive(node: Node) -> bool:
-    """Whether a value costs much more than its memory: each of its elements is made of many."""
+    """Whether a value costs much more than its memory: each of its elements is computed from many."""
     return isinstance(node, (Cumulative, RowWise)) or (isinstance(node, MapReduce) and node.reduce is not None)
 
 
@@ -117,8 +117,8 @@ _T = TypeVar("_T")
 
 
 class Steps:
-    """The steps of a loop, forward and backward, on arrays of the trace at hand. A state is what is read of it; it is
-    nothing of the arrays that are `undone`."""
+    """The steps of a loop, forward and backward, on arrays of the current trace. A state holds those carried values
+    that the reverse pass reads, without arrays that are `undone`."""
 
     def __init__(self, back: Backward, same: Sequence[Array], undoes: bool = False) -> None:
         step = back.step(back.made)
@@ -127,26 +127,26 @@ class Steps:
         gone = {back.carried[array.number] for array in self.undone}
         inputs = (*(i for i in step.inputs if i not in gone), *undo.behind, *undo.kept)
         self.backward = Graph(inputs, undo.graph.outputs, undo.graph.sites)
-        self.given = [i for i in back.carried if i not in gone]
+        self.kept_inputs = [i for i in back.carried if i not in gone]
         self.same, self.carried = same, back.carried
         forward = silenced(graph_of(back.body))
-        self.is_read = _read(self.carried, forward, self.backward)
+        self.is_read = _is_read(self.carried, forward, self.backward)
         self.forward = Graph(forward.inputs, tuple(self.read(forward.outputs[: len(self.carried)])), forward.sites)
 
     def read(self, whole: Sequence[_T]) -> list[_T]:
-        """Of all that is carried, what the reverse pass reads. Not whether the loop goes on, and not sums."""
+        """The carried values that the reverse pass reads: neither the test of the loop, nor sums."""
         return list(compress(whole, self.is_read))
 
-    def _whole(self, state: State, given: Sequence[Node]) -> State:
+    def _all_carried(self, state: State, kept_inputs: Sequence[Node]) -> State:
         rest = iter(state)
         whole: dict[Node, Array] = {
             i: next(rest) if is_read else zeros(i) for i, is_read in zip(self.carried, self.is_read, strict=True)
         }
-        return [whole[i] for i in given]
+        return [whole[i] for i in kept_inputs]
 
     def after(self, number: Array, state: State, elements: Sequence[Array] = ()) -> State:
         """The state behind a step."""
-        return run(self.forward, [number, *self._whole(state, self.carried), *elements, *self.same])
+        return run(self.forward, [number, *self._all_carried(state, self.carried), *elements, *self.same])
 
     def pulled(
         self,
@@ -157,26 +157,26 @@ class Steps:
         made: Sequence[Array],
         undone: Sequence[Array] = (),
     ) -> State:
-        """The cotangents before a step, given those behind it, the state before it, and those of what it made. Of
-        arrays that are undone: these, given what they are behind the step, and what was kept of them."""
-        whole = self._whole(state, self.given)
+        """The cotangents before a step, given those after it, the state before it, and those of the elements that it
+        made. Also restores the arrays in `undone`, given their values after the step and the parts that were kept."""
+        whole = self._all_carried(state, self.kept_inputs)
         return run(self.backward, [number, *cotangents, *whole, *elements, *made, *self.same, *undone])
 
 
-def _read(carried: Sequence[Node], forward: Graph, backward: Graph) -> list[bool]:
-    """Which parts of a state the reverse pass reads, or others that it reads are computed of."""
-    found: set[Node] = set()
+def _is_read(carried: Sequence[Node], forward: Graph, backward: Graph) -> list[bool]:
+    """Whether the reverse pass reads each carried value, or one that is computed from it."""
+    read: set[Node] = set()
     below = set(walk(backward.outputs))
-    while not below & {*carried} <= found:
-        found |= below & {*carried}
-        below = set(walk(o for i, o in zip(carried, forward.outputs, strict=False) if i in found))
-    return [i in found for i in carried]
+    while not below & {*carried} <= read:
+        read |= below & {*carried}
+        below = set(walk(o for i, o in zip(carried, forward.outputs, strict=False) if i in read))
+    return [i in read for i in carried]
 
 
 def repeat(
     count: Array, body: Callable[[Array, State], tuple[State, State]], state: State, length: Index | None = None
 ) -> tuple[State, State]:
-    """`state, made = body(k, state)` for each k below the count: the last state, and arrays of what was made."""
+    """`state, made = body(k, state)` for each k below the count: the last state, and what was made, as arrays."""
 
     def call(arrays: Sequence[Array]) -> list[Array]:
         k = marked(arrays[0], weak=False)

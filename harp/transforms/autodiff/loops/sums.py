@@ -1,15 +1,15 @@
-"""Sums over steps of which each has a loop that sums, too: the loop inside goes on with the sum so far.
+"""Nested sums: where each step adds the sum of an inner loop to a total, the inner loop begins with the total.
 
     for i: { s = 0; for j: s = s + f(i, j); total = total + s }  ->  for i: { for j: total = total + f(i, j) }
 
-Of several loops that add to one total, one after the other goes on with it.
+Of several inner loops that add to one total, each goes on with the result of the one before.
 
-The same holds for a sum that begins with something else which no loop makes, as with the cotangent of what is carried:
+The same holds for a sum that begins with a value that no loop computes, as with the cotangent of a carried value:
 
     c = g(c); s = 0; for j: s = s + f(j); return c + s     ->  c = g(c); for j: c = c + f(j); return c
 
-The cotangent of an array that loops in loops read is such a sum. As an array of its own, it would be added to the total
-in each step of the loop outside, whole, though the loop inside changes a few of its elements only.
+The cotangent of an array that nested loops read is such a sum. As an array of its own it would be added to the total,
+whole, in each step of the outer loop, although the inner loop changes only a few of its elements.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Users = Mapping[Node, list[Node | None]]
 
 def with_totals(graph: Graph, totals: Mapping[int, Input]) -> Graph:
     """The graph in which some outputs, by number, are added to inputs that nothing reads yet."""
-    made = _added_to(*_split(graph, totals))
-    return Graph((*made.inputs, *totals.values()), made.outputs, made.sites)
+    added_graph = _added_to(*_split_totals(graph, totals))
+    return Graph((*added_graph.inputs, *totals.values()), added_graph.outputs, added_graph.sites)
 
 
-def _split(graph: Graph, totals: Mapping[int, Node]) -> tuple[Graph, dict[int, Node]]:
-    """The graph, of whose other outputs those that are sums have only what loops have summed, and the rest of these."""
+def _split_totals(graph: Graph, totals: Mapping[int, Node]) -> tuple[Graph, dict[int, Node]]:
+    """The graph in which outputs without a total are only sums made by loops, and the other terms of these outputs."""
     sums, first, outputs = set(_sums_of_loops(graph)), dict(totals), list(graph.outputs)
     for number, output in enumerate(graph.outputs):
         base, puts = without_puts(output)
@@ -48,12 +48,12 @@ def _split(graph: Graph, totals: Mapping[int, Node]) -> tuple[Graph, dict[int, N
 
 
 def _terms(node: Node) -> list[Node]:
-    """What is added up to a node, from the first one on."""
-    left, terms = [node], []
-    while left:
-        term = left.pop()
+    """The terms of a nested sum, in order."""
+    stack, terms = [node], []
+    while stack:
+        term = stack.pop()
         if _is_sum(term):
-            left += reversed(term.inputs)
+            stack += reversed(term.inputs)
         else:
             terms.append(term)
     return terms
@@ -64,10 +64,10 @@ def _added_to(graph: Graph, totals: Mapping[int, Node]) -> Graph:
     users = _users(graph)
     roots = {graph.outputs[number]: number for number in totals if users[graph.outputs[number]] == [None]}
     starts: dict[Iteration, dict[int, Node]] = {}
-    last: dict[int, Part] = {}  # of the loops that go on with a sum, one after the other
-    gone: set[Node] = set()  # sums that are in those of later loops
+    last: dict[int, Part] = {}  # the latest loop that adds to each total
+    gone: set[Node] = set()  # sums that later loops begin with
     for part in _sums_of_loops(graph):
-        number = roots.get(_end(part, users) or part)
+        number = roots.get(_only_output(part, users) or part)
         if number is None:
             continue
         before = last.get(number)
@@ -76,31 +76,31 @@ def _added_to(graph: Graph, totals: Mapping[int, Node]) -> Graph:
         starts.setdefault(_loop(part), {})[part.number] = totals[number] if before is None else before
         gone |= set() if before is None else {before}
         last[number] = part
-    made = _started(graph, starts, gone) if starts else graph
+    started = _started(graph, starts, gone) if starts else graph
     outputs = tuple(
         added(totals[number], output) if number in totals and number not in last else output
-        for number, output in enumerate(made.outputs)
+        for number, output in enumerate(started.outputs)
     )
-    return Graph(made.inputs, outputs, made.sites)
+    return Graph(started.inputs, outputs, started.sites)
 
 
 def _started(graph: Graph, starts: Mapping[Iteration, Mapping[int, Node]], gone: set[Node]) -> Graph:
-    """The graph in which loops begin with other sums than 0: with what no loop makes, or with what earlier loops have
-    made, which is no longer added behind the loops."""
+    """The graph in which loops begin their sums with `starts` instead of 0. Sums of earlier loops among these are no
+    longer added behind the loops."""
     new: dict[Node, Node] = {}
 
-    def start(given: Node) -> Node:
-        is_earlier = isinstance(given, Part) and given.whole in new
-        return Part(_several(new[given.whole]), given.number) if isinstance(given, Part) and is_earlier else given
+    def start(first: Node) -> Node:
+        is_earlier = isinstance(first, Part) and first.whole in new
+        return Part(_several(new[first.whole]), first.number) if isinstance(first, Part) and is_earlier else first
 
     def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
-        left = [i for i, old in zip(inputs, node.inputs, strict=True) if old not in gone]
-        if _is_sum(node) and len(left) < len(inputs):
-            if not left:
+        remaining = [i for i, old in zip(inputs, node.inputs, strict=True) if old not in gone]
+        if _is_sum(node) and len(remaining) < len(inputs):
+            if not remaining:
                 gone.add(node)
-            return (left or inputs)[0]
+            return (remaining or inputs)[0]
         if isinstance(node, Iteration) and node in starts:
-            firsts = {place: start(given) for place, given in starts[node].items()}
+            firsts = {place: start(first) for place, first in starts[node].items()}
             inputs = tuple(firsts.get(place, operand) for place, operand in enumerate(inputs))
         new[node] = with_inputs(node, inputs)
         return new[node]
@@ -113,8 +113,8 @@ def _sums_of_loops(graph: Graph) -> list[Part]:
     order = graph.nodes()
     loops = {node: place for place, node in enumerate(order) if isinstance(node, Iteration)}
     parts = [node for node in order if isinstance(node, Part) and node.whole in loops]
-    found = [part for part in parts if _sums(_loop(part), part.number)]
-    return sorted(found, key=lambda part: loops[_loop(part)])
+    sums = [part for part in parts if _is_loop_sum(_loop(part), part.number)]
+    return sorted(sums, key=lambda part: loops[_loop(part)])
 
 
 def _loop(part: Part) -> Iteration:
@@ -133,7 +133,7 @@ def _is_sum(node: Node | None) -> bool:
 
 
 def _is_only_added(node: Node, users: Users) -> bool:
-    """Whether a node is added to others, and nothing but sums, to which scatters add, is between that and an output."""
+    """Whether a node is a term of an output: it reaches it through sums, and scatters that add to them, only."""
     is_added = False
     while users[node] != [None]:
         if len(users[node]) != 1:
@@ -148,7 +148,7 @@ def _is_only_added(node: Node, users: Users) -> bool:
 
 
 def _users(graph: Graph) -> Users:
-    """Who reads a node, as often as it does; None stands for the outputs."""
+    """The nodes that read each node, once for each use; None stands for an output."""
     users: dict[Node, list[Node | None]] = {node: [] for node in graph.nodes()}
     for node in graph.nodes():
         for operand in node.inputs:
@@ -158,20 +158,20 @@ def _users(graph: Graph) -> Users:
     return users
 
 
-def _sums(node: Iteration, number: int) -> bool:
+def _is_loop_sum(node: Iteration, number: int) -> bool:
     """Whether a result is a sum over the steps that begins at 0."""
     return number < node.body.carried and is_zero(node.operands[number]) and _accumulates(node.body, number)
 
 
 def _accumulates(body: Body, number: int) -> bool:
-    """Whether a step only adds to one of the things that it carries."""
+    """Whether a step only adds to this carried value."""
     graph = graph_of(body)
-    own, users = body.inputs[1 + number], _users(graph)
-    return own in users and _end(own, users) is graph.outputs[number]
+    carried, users = body.inputs[1 + number], _users(graph)
+    return carried in users and _only_output(carried, users) is graph.outputs[number]
 
 
-def _end(node: Node, users: Users) -> Node | None:
-    """The output to which a node is added, and nothing else is made of it."""
+def _only_output(node: Node, users: Users) -> Node | None:
+    """The output to which a node is added, if it is used for nothing else."""
     while True:
         if len(users[node]) != 1:
             return None

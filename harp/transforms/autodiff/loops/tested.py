@@ -1,8 +1,8 @@
-"""The reverse pass through loops that data ends.
+"""The reverse pass through loops that end by a test of their data.
 
-The loop counts its steps. How many there are is known only when it has run, so what its steps carried is not kept but
-computed again: once to keep the states before some steps, `marks`, of which there are K at most; then from the last
-mark to the first, to keep the states of K steps at a time, a window, through which the reverse pass goes.
+The loop counts its steps. Their number is known only after it has run, so states are not kept but computed again: once
+to keep the states before some steps, `marks`, at most K of them; then, from the last mark to the first, to keep the
+states of a window of K steps, through which the reverse pass goes.
 
     T steps  ->  for j: marks[j] = the state before step j*stride            stride = K * ceil(T / K**2)
                  for each window, the last one first:
@@ -46,19 +46,19 @@ from harp.transforms.autodiff.loops.states import (
 )
 from harp.transforms.staging import stage
 
-# States that are kept at marks, and again in a window: as many as have this many elements, of all examples of a batch,
-# within bounds.
+# How many states are kept at marks, and again in a window: as many as have this many elements together, for all
+# examples of a batch, within bounds.
 _ELEMENTS = 2**20
 _FEWEST, _MOST = 32, 1024
 
 
 def counting(node: Iteration) -> Iteration:
-    """The loop, which carries the number of its steps as well."""
+    """The loop with the number of its steps as one more carried value."""
     if _steps(node) is not None:
         return node
     body, carried = node.body, node.body.carried
     number = body.inputs[0]
-    # Inputs are numbered by their places; the ones behind what is carried move on by one.
+    # Inputs are numbered by position; those behind the carry move on by one.
     behind = enumerate(body.inputs[1 + carried :], 2 + carried)
     moved = {i: body_input(place, i.shape, i.dtype) for place, i in behind}
     renamed = inline(graph_of(body), dict(moved))
@@ -75,8 +75,8 @@ def _next(number: Node) -> Node:
 
 
 def _steps(node: Iteration) -> Node | None:
-    """How many steps there were: what is known before, where less than 0 are none, or the result that starts at 0 and
-    becomes the number of the step and one, whoever wrote it so."""
+    """The number of steps: that of a counted loop (none if negative), or the result that starts at 0 and becomes the
+    step's number plus one, whether harp or the user carries it."""
     known = trip_count(node)
     if known is not None:
         return known
@@ -93,7 +93,7 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     assert steps is not None and not back.elements and not node.reverse, "a loop that data ends counts, and takes none"
     all_kept = node.length is not None
     states: list[Node] = [back.operand[i] for i in back.carried]
-    changed: list[Node] = []  # of each array that may be undone, what it is in the end, and what is kept of it
+    changed: list[Node] = []  # of each array that may be undone: its last value, and the parts kept of it
     if all_kept:
         states = [back.kept(i) for i in back.carried]
         for array in back.undoable:
@@ -102,7 +102,7 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
     groups: list[Sequence[Node]] = [
         (steps,),
         back.first_cotangents,
-        [back.given[k] for k in back.made],
+        [back.result_cotangents[k] for k in back.made],
         states,
         [back.operand[i] for i in back.same],
         changed,
@@ -119,12 +119,12 @@ def through_tested(back: Backward) -> list[tuple[Node, Node]]:
 
     nodes = [node for group in groups for node in group]
     graph = stage(call, [Argument("a part of a loop", n.dtype, n.shape) for n in nodes], "reverse mode").graph
-    found = inline(graph, dict(zip(graph.inputs, nodes, strict=True))).outputs
-    return [(back.operand[i], ct) for i, ct in zip((*back.moving, *back.summed), found, strict=True)]
+    pulled = inline(graph, dict(zip(graph.inputs, nodes, strict=True))).outputs
+    return [(back.operand[i], ct) for i, ct in zip((*back.moving, *back.summed), pulled, strict=True)]
 
 
 class _WayBack:
-    """The loop forward again, and backward. `bound` is the most steps of a window, if states are kept."""
+    """The loop forward again, and backward. `bound` is the greatest length of a window, if states are kept."""
 
     def __init__(
         self, back: Backward, made: Sequence[Array], same: Sequence[Array], changed: Mapping[Node, Array]
@@ -138,7 +138,7 @@ class _WayBack:
             self.bound = _most_kept(self.steps.read(back.carried))
 
     def through(self, first: Array, count: Array, states: State, cotangents: State) -> State:
-        """The cotangents before `count` steps, of which the first has this number; given those after them."""
+        """The cotangents before the `count` steps from number `first` on, given the cotangents after them."""
 
         def body(k: Array, now: State) -> tuple[State, State]:
             place = count - 1 - k
@@ -185,7 +185,7 @@ class _WayBack:
         return repeat(last - first, body, state)[0]
 
     def window(self, first: Array, count: Array, state: State) -> State:
-        """The states before `count` steps, of which the first has this number."""
+        """The states before the `count` steps from number `first` on."""
 
         def body(k: Array, now: State) -> tuple[State, State]:
             return self.steps.after(first + k, now), now
@@ -194,7 +194,7 @@ class _WayBack:
 
 
 def _most_kept(state: Sequence[Node]) -> Index:
-    """How many states are kept at most."""
+    """The most states that are kept."""
     level = current()
     assert level is not None, "the reverse pass is traced"
     elements = maximum(level.examples, ONE) * sum((product(i.shape) for i in state), as_index(0))

@@ -1,15 +1,15 @@
 """Arrays that the reverse pass through a loop restores, step by step, to their values before the step.
 
-    for t: c, old[t] = c with f(c) at [i], c[i]             the forward pass, which keeps what a step changes
-    for t backward: c = c with old[t] at [i]; pull(c)       the reverse pass, which begins with the array in the end
+    for t: c, old[t] = c with f(c) at [i], c[i]             the forward pass keeps what a step overwrites
+    for t backward: c = c with old[t] at [i]; pull(c)       the reverse pass begins with the array after all steps
 
-So a step costs what it changes and reads, in both passes, and not the array. Steps that hold loops run them forward
-again on the same array, and back, which leaves it as it was behind them.
+So in both passes a step costs what it changes and reads, not the whole array. Steps with inner loops run these forward
+again on the same array, and then undo them, too.
 
-That is so where what a step changes of an array is an element, a row or a column:
+The part of an array that a step changes must be an element, a row or a column:
 
     y = x with a at [i]                   ->  [i]
-    for j: y = y with f(j) at [i, j]      ->  [i, :]        i is the same in all steps of the inner loop, and j is not
+    for j: y = y with f(j) at [i, j]      ->  [i, :]        i is constant in the inner loop, and j is not
 """
 
 from __future__ import annotations
@@ -39,50 +39,50 @@ from harp.trace.scalar.expr import Operand, Position
 
 
 class Change(NamedTuple):
-    """Places along the first axes of an array, each an integer without axes; None stands for all places of an axis.
-    What is outside of the array changes nothing, unless it `clips`: then it means the first or the last place."""
+    """Indices along the first axes of an array, each an integer node; None stands for a whole axis. Indices outside of
+    the array change nothing; with `clips` they mean its first or last index."""
 
     places: tuple[Node | None, ...]
     clips: bool
 
 
 def changes(after: Node, before: Node) -> tuple[Change, ...] | None:
-    """Where an array may differ from the one that it was made of; None if that is everywhere, or not known."""
-    found: dict[Change, None] = {}
+    """The parts in which an array may differ from `before`, from which it was made; None if everywhere, or unknown."""
+    parts: dict[Change, None] = {}
     while after is not before:
         change: Sequence[Change] | None = None
         if isinstance(after, MapReduce) and after.reduce is None and isinstance(after.expr, Operand):
             change, after = (), after.operands[after.expr.slot]  # a copy
         elif isinstance(after, Scatter):
-            change, after = _of_scatter(after), after.base
+            change, after = _scatter_changes(after), after.base
         elif isinstance(after, Part) and isinstance(after.whole, Iteration) and after.number < after.whole.body.carried:
-            change, after = _of_loop(after.whole, after.number), after.whole.operands[after.number]
+            change, after = _loop_changes(after.whole, after.number), after.whole.operands[after.number]
         if change is None:
             return None
-        found.update(dict.fromkeys(change))
-    return tuple(found)
+        parts.update(dict.fromkeys(change))
+    return tuple(parts)
 
 
 def changed_in_parts(body: Body) -> dict[int, tuple[Change, ...]]:
-    """Of what a loop carries, by number, the large arrays of which a step changes parts, at places that no other such
-    array says."""
+    """The large carried arrays, by number, of which a step changes only parts, at indices that are not read from
+    another such array."""
     large = {i for place in body.place()[0] if product((i := body.inputs[place]).shape).constant is None}
-    found: dict[int, tuple[Change, ...]] = {}
+    by_number: dict[int, tuple[Change, ...]] = {}
     for number in range(body.carried):
         array = body.inputs[1 + number]
         parts = changes(body.outputs[number], array) if array in large else None
         if parts and not large & set(walk(p for part in parts for p in part.places if p is not None)):
-            found[number] = parts
-    return found
+            by_number[number] = parts
+    return by_number
 
 
 def part_of(array: Node, change: Change) -> Node:
-    """What is at these places."""
+    """The elements of such a part."""
     return Gather(array, _indices(array, change))
 
 
 def with_part(array: Node, change: Change, part: Node) -> Node:
-    """The array with that at these places."""
+    """The array with other elements in that part."""
     return Scatter(array, _indices(array, change), part, Put.SET, change.clips, True)
 
 
@@ -96,8 +96,8 @@ def _indices(array: Node, change: Change) -> tuple[Node, ...]:
     )
 
 
-def _of_scatter(node: Scatter) -> tuple[Change, ...] | None:
-    return _narrow([_place(index) for index in node.indices], node.clips)
+def _scatter_changes(node: Scatter) -> tuple[Change, ...] | None:
+    return _narrow([_scalar_index(index) for index in node.indices], node.clips)
 
 
 def _narrow(places: list[Node | None], clips: bool) -> tuple[Change, ...] | None:
@@ -106,8 +106,8 @@ def _narrow(places: list[Node | None], clips: bool) -> tuple[Change, ...] | None
     return (Change(tuple(places), clips),) if places else None
 
 
-def _place(index: Node) -> Node | None:
-    """The integer that an index is, as far as it is one."""
+def _scalar_index(index: Node) -> Node | None:
+    """The integer node that all elements of an index equal; None if they differ."""
     if not index.shape:
         return index
     if isinstance(index, View) and not index.src.shape and not index.conditions:
@@ -117,21 +117,21 @@ def _place(index: Node) -> Node | None:
     return None
 
 
-def _of_loop(node: Iteration, number: int) -> tuple[Change, ...] | None:
-    """What all steps of a loop change: along an axis all places, if these are not the same in all steps."""
+def _loop_changes(node: Iteration, number: int) -> tuple[Change, ...] | None:
+    """The parts that all steps of a loop change together: whole axes where the index differs between steps."""
     body = node.body
     inside = changes(body.outputs[number], body.inputs[1 + number])
     if inside is None:
         return None
     same: dict[Node, Node] = {body.inputs[place]: node.operands[place - 1] for place in body.place()[2]}
-    found: dict[Change, None] = {}
+    parts: dict[Change, None] = {}
     for change in inside:
         places = [None if p is None or not _is_made_of(p, same) else _outside(p, same) for p in change.places]
         narrow = _narrow(places, change.clips)
         if narrow is None:
             return None
-        found.update(dict.fromkeys(narrow))
-    return tuple(found)
+        parts.update(dict.fromkeys(narrow))
+    return tuple(parts)
 
 
 def _is_made_of(node: Node, known: dict[Node, Node]) -> bool:
@@ -143,18 +143,18 @@ def _outside(node: Node, operands: dict[Node, Node]) -> Node:
 
 
 class Undone(NamedTuple):
-    """An array that is carried, by its number, and what a step changes of it."""
+    """A carried array, by its number, and the parts of it that a step changes."""
 
     number: int
     changed: tuple[Change, ...]
 
     def kept(self, body: Body) -> tuple[Node, ...]:
-        """What is kept of a step: what is there before."""
+        """The parts as they are before a step, which are kept."""
         return tuple(part_of(body.inputs[1 + self.number], change) for change in self.changed)
 
 
 def undoable(body: Body) -> list[Undone]:
-    """The arrays of a loop that can be restored."""
+    """The carried arrays that can be restored."""
     return [Undone(number, changed) for number, changed in changed_in_parts(body).items()]
 
 
@@ -162,7 +162,7 @@ def undone(arrays: Sequence[Undone], body: Body, step: Graph) -> list[Undone]:
     """The arrays that the reverse pass restores by undoing writes. Of other arrays a step reads nothing, or elements at
     indices that depend on its number alone: these are checkpointed instead (`harp.lower.graph.dead_results`)."""
     number = body.inputs[0]
-    return [found for found in arrays if _is_read_otherwise(body.inputs[1 + found.number], step, number)]
+    return [array for array in arrays if _is_read_otherwise(body.inputs[1 + array.number], step, number)]
 
 
 def _is_read_otherwise(array: Node, step: Graph, number: Node) -> bool:
@@ -186,16 +186,16 @@ class Undoing(NamedTuple):
 
 
 def undoing(body: Body, step: Graph, arrays: Sequence[Undone]) -> Undoing:
-    """The step, which is no longer given these arrays."""
+    """The step, which restores these arrays instead of getting them as inputs."""
     behind: list[Input] = []
     kept: list[Input] = []
     before: dict[Node, Node] = {}
     parts: list[tuple[Input, ...]] = []
     for array in arrays:
-        given = body.inputs[1 + array.number]
-        behind.append(fresh_input("an array behind a step", given.shape, given.dtype))
+        carried = body.inputs[1 + array.number]
+        behind.append(fresh_input("an array behind a step", carried.shape, carried.dtype))
         old = tuple(fresh_input("what a step changes", p.shape, p.dtype) for p in array.kept(body))
-        before[given] = _with_parts(behind[-1], array, old)
+        before[carried] = _with_parts(behind[-1], array, old)
         parts.append(old)
         kept += old
     graph = replaced(step, before)
@@ -208,18 +208,18 @@ def undoing(body: Body, step: Graph, arrays: Sequence[Undone]) -> Undoing:
     return Undoing(Graph(inputs, (*graph.outputs, *states), graph.sites), tuple(behind), tuple(kept))
 
 
-def _with_parts(array: Node, found: Undone, parts: Sequence[Node]) -> Node:
-    for change, part in zip(found.changed, parts, strict=True):
+def _with_parts(array: Node, undone_array: Undone, parts: Sequence[Node]) -> Node:
+    for change, part in zip(undone_array.changed, parts, strict=True):
         array = with_part(array, change, part)
     return array
 
 
 def _last_state(graph: Graph, before: Node, array: Undone) -> Node:
-    """What loops of the step leave of the array in the end: it differs in what the step changes, and nothing else."""
+    """The array after the last inner loop of the step that changes it, and changes only parts that the step changes."""
     last = before
     for node in graph.nodes():
         for part in node.parts[: node.body.carried] if isinstance(node, Iteration) else ():
-            found = changes(part, before) if part.shape == before.shape else None
-            if found is not None and {*found} <= {*array.changed}:
+            changed = changes(part, before) if part.shape == before.shape else None
+            if changed is not None and {*changed} <= {*array.changed}:
                 last = part
     return last
