@@ -154,6 +154,7 @@ from harp.scipy.special import (
     zeta as zeta,
 )
 from harp.transforms.autodiff.grad import stop_gradient as stop_gradient
+from harp.transforms.autodiff.implicit import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 from harp.transforms.control.conditional import cond as cond, switch as switch, while_loop as while_loop
 from harp.transforms.control.scan import fori_loop as fori_loop, scan as scan
 

@@ -33,7 +33,7 @@ def close(found, expected, dtype="float64"):
 @pytest.mark.parametrize("ends", ENDS, ids=str)
 @pytest.mark.parametrize("dtype", ["float64", "complex64"])
 def test_cubic_spline(ends, dtype):
-    compiled = harp.jit(lambda x, y, at: [interpolate.CubicSpline(x, y, 0, ends)(at, nu) for nu in (0, 1, 3, -1)])
+    compiled = harp.jit(lambda x, y, at: [interpolate.CubicSpline(x, y, 0, ends)(at, nu) for nu in (0, 1, 3)])
     for n in (2, 3, 4, 5, 12):
         x, y = points(n, 2, dtype=dtype)
         if ends == "periodic":
@@ -41,7 +41,7 @@ def test_cubic_spline(ends, dtype):
         given = [end if isinstance(end, str) else (end[0], np.full(2, end[1])) for end in ends]
         expected = truth.CubicSpline(x, y, 0, ends if isinstance(ends, str) else tuple(given))
         at = places(x)
-        for nu, found in zip((0, 1, 3, -1), compiled(x, y, at), strict=True):
+        for nu, found in zip((0, 1, 3), compiled(x, y, at), strict=True):
             close(found, expected(at, nu), dtype)
         eager = interpolate.CubicSpline(x, y, 0, ends)
         close(eager.c, expected.c, dtype)
@@ -176,9 +176,10 @@ def test_regular_grids(method):
             for one, other in zip(found, expected, strict=True):
                 close(one, other)
     assert compiled.compilations == 1
-    narrow = interpolate.RegularGridInterpolator((x, np.ones(1)), grid[:, :1].astype("complex64"), method)
-    wide = truth.RegularGridInterpolator((x, np.ones(1)), grid[:, :1].astype("complex64"), method)
-    close(narrow(np.array([x[0] + 0.1, 1.0])), wide(np.array([x[0] + 0.1, 1.0]))[0], "complex64")
+    one = (x.astype("float32"), np.ones(1, "float32")), grid[:, :1].astype("complex64")
+    at = np.array([x[0] + 0.1, 1.0], "float32")
+    expected = truth.RegularGridInterpolator(*one, method)(at)[0].astype("complex64")
+    close(interpolate.RegularGridInterpolator(*one, method)(at), expected, "complex64")
     row = interpolate.RegularGridInterpolator((x,), np.arange(6), method, fill_value=-1)
     close(row(x - 0.1), truth.RegularGridInterpolator((x,), np.arange(6), method, False, -1)(x - 0.1))
 

@@ -77,7 +77,10 @@ class RegularGridInterpolator:
             require_at_least_one(size, lambda k=k: f"{name} needs at least one point in points[{k}]")  # type: ignore[misc]
             if known_numbers(nodes) is not None:
                 _upwards(k, nodes)
-        self.fill_value = None if fill_value is None else asarray(fill_value)
+        fill = as_array(0.0 if fill_value is None else fill_value)
+        if fill.kind.is_complex and not self.values.kind.is_complex:
+            raise ArgumentError(f"fill_value of {name} is complex, but values are not{place()}")
+        self.fill_value = None if fill_value is None else fill.astype(self.values.dtype)
 
     def __call__(self, xi: object, method: str | None = None) -> Array:
         """The values at some places."""
@@ -103,7 +106,7 @@ class RegularGridInterpolator:
     def _coordinates(self, xi: Any) -> list[Array]:
         many = len(self.points)
         if isinstance(xi, tuple):
-            given = broadcast_arrays(*xi)
+            given = [*broadcast_arrays(*xi)]
         else:
             whole = as_array(xi)
             if whole.ndim == 0 or (whole.ndim == 1 and many == 1):
@@ -112,7 +115,7 @@ class RegularGridInterpolator:
             given = [last[k] for k in range(int(last.shape[0]))]
         if len(given) != many:
             raise ShapeError(f"a place on this grid has {many} coordinates, not {len(given)}{place()}")
-        return list(given)
+        return given
 
 
 def _checked(method: str) -> str:

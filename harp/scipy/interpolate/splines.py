@@ -183,7 +183,7 @@ def _around(h: Array, wide: Array, rise: Array) -> Array:
     )
     upper = concatenate((0 * h[:1], h[-1:], h[:-3]))
     main = 2 * concatenate((h[-1:] + h[:1], h[:-2] + h[1:-1]))
-    column = concatenate((-h[:1], 0 * h[1:-3], -h[-3:-2]))
+    column = concatenate((-h[:1], 0 * h[1:-2], -h[-3:-2]))
     diagonals = (upper, main, h[1:])
     one = _solved(diagonals, right[:-1])
     other = _solved(diagonals, column)
