@@ -108,6 +108,7 @@ RECURSIVE = {
         "numpy/numerical": "_on_segment",
         "numpy/sorting": "search",
         "numpy/stacking": "_depth _rank _block",
+        "transforms/implicit": "custom_linear_solve",
         "numpy/types": "isdtype",
         "trace/graph/body": "may_not_end",
         "trace/graph/host_calls": "has_node",

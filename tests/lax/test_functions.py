@@ -17,7 +17,7 @@ from tests.lax.cases import CASES, MORE
 ALL = {**CASES, **MORE}
 FUNCTIONS_OF_FUNCTIONS = {
     *("associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"),
-    *("custom_linear_solve", "custom_root"),  # tests/transforms/autodiff/test_implicit.py
+    *("custom_linear_solve", "custom_root"),  # tests/transforms/test_implicit.py
 }
 # Of examples of a batch (tests/transforms/batching/test_named_axes.py).
 OF_BATCHES = {

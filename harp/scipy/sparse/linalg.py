@@ -22,8 +22,8 @@ from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_integer
 from harp.trace.source_locations import where as place
 from harp.transforms.autodiff.grad import stop_gradient, vjp
-from harp.transforms.autodiff.implicit import custom_linear_solve
 from harp.transforms.control.conditional import while_loop
+from harp.transforms.implicit import custom_linear_solve
 from harp.tree import structure
 
 __all__ = ["bicgstab", "cg", "gmres"]
@@ -35,7 +35,7 @@ class _Task(NamedTuple):
     """Where to begin, the number of steps at most, the square of the norm at which to end, and about the inverse."""
 
     start: Array
-    most: Any
+    most: object
     limit: Array
     divide: _Vector
 
