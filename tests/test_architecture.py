@@ -122,7 +122,10 @@ RECURSIVE = {
         "transforms/batching/iteration_rules": "_with_loops_of_some",
         "transforms/jit/calls": "assembly.build on_host.fetched",
     },
-    "the order of a derivative": {"numpy/complexes": "_with_rule"},
+    "the order of a derivative": {
+        "numpy/complexes": "_with_rule",
+        "transforms/implicit": "custom_linear_solve",
+    },
     "the nesting of the user's containers, an error if too deep": {
         "trace/trees": "_flatten _flatten_with_path flatten_up_to _unflatten count_leaves alike spread labels",
         "tree": "register",

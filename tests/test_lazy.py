@@ -11,7 +11,16 @@ from harp.lazy import FUNCTIONS, Names
 
 @pytest.mark.parametrize(
     "namespace",
-    ["harp", "harp.lax", "harp.numpy", "harp.numpy.linalg", "harp.scipy", "harp.scipy.special", "harp.scipy.stats"],
+    [
+        "harp",
+        "harp.lax",
+        "harp.numpy",
+        "harp.numpy.linalg",
+        "harp.scipy",
+        "harp.scipy.interpolate",
+        "harp.scipy.special",
+        "harp.scipy.stats",
+    ],
 )
 def test_all_names_are_there(namespace):
     module = importlib.import_module(namespace)

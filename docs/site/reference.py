@@ -23,6 +23,7 @@ NAMESPACES = {
     "harp.numpy": "numpy.md",
     "harp.numpy.linalg": "linalg.md",
     "harp.numpy.fft": "fft.md",
+    "harp.scipy.interpolate": "interpolate.md",
     "harp.scipy.linalg": "scipy_linalg.md",
     "harp.scipy.ndimage": "ndimage.md",
     "harp.scipy.optimize": "optimize.md",
@@ -85,6 +86,7 @@ TOPICS = {
     "norms": "Products and linear algebra",
     "factors": "Systems of linear equations",
     "triangular": "Systems of linear equations",
+    "banded": "Systems of linear equations",
     "systems": "Systems of linear equations",
     "powers": "Systems of linear equations",
     "manipulation": "Shapes and axes",
@@ -115,6 +117,7 @@ TOPICS = {
     "conditional": "Loops and branches",
     "mapping": "Loops and branches",
     "associative": "Loops and branches",
+    "implicit": "Solutions of equations",
     "grad": "Loops and branches",
 }
 OTHERS = "Constants and others"

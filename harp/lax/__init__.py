@@ -36,6 +36,7 @@ _NAMES = Names(
         "harp.scipy.special": "bessel_i0e=i0e bessel_i1e=i1e betainc digamma erf erf_inv=erfinv erfc igamma=gammainc "
         "igammac=gammaincc lgamma=gammaln polygamma zeta",
         "harp.transforms.autodiff.grad": "stop_gradient",
+        "harp.transforms.implicit": "custom_linear_solve custom_root",
         "harp.transforms.control.conditional": "cond switch while_loop",
         "harp.transforms.control.scan": "fori_loop scan",
     }

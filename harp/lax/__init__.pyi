@@ -156,6 +156,7 @@ from harp.scipy.special import (
 from harp.transforms.autodiff.grad import stop_gradient as stop_gradient
 from harp.transforms.control.conditional import cond as cond, switch as switch, while_loop as while_loop
 from harp.transforms.control.scan import fori_loop as fori_loop, scan as scan
+from harp.transforms.implicit import custom_linear_solve as custom_linear_solve, custom_root as custom_root
 
 eq = _eq
 ge = _ge

@@ -1,5 +1,6 @@
 # Written by tests/types/stubs.py.
 from harp.scipy import (
+    interpolate as interpolate,
     linalg as linalg,
     ndimage as ndimage,
     optimize as optimize,

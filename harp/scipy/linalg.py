@@ -36,6 +36,7 @@ from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import argsort
 from harp.numpy.stacking import atleast_2d
 from harp.numpy.types import finfo
+from harp.scipy.banded import cho_solve_banded, cholesky_banded, solve_banded, solveh_banded
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
@@ -53,7 +54,9 @@ __all__ = [
     "block_diag",
     "cho_factor",
     "cho_solve",
+    "cho_solve_banded",
     "cholesky",
+    "cholesky_banded",
     "det",
     "eigh",
     "expm",
@@ -67,7 +70,9 @@ __all__ = [
     "polar",
     "qr",
     "solve",
+    "solve_banded",
     "solve_triangular",
+    "solveh_banded",
     "sqrtm",
     "svd",
     "toeplitz",

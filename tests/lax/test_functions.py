@@ -15,7 +15,10 @@ from harp import lax
 from tests.lax.cases import CASES, MORE
 
 ALL = {**CASES, **MORE}
-FUNCTIONS_OF_FUNCTIONS = {"associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"}
+FUNCTIONS_OF_FUNCTIONS = {
+    *("associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"),
+    *("custom_linear_solve", "custom_root"),  # tests/transforms/test_implicit.py
+}
 # Of examples of a batch (tests/transforms/batching/test_named_axes.py).
 OF_BATCHES = {
     *("all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum"),

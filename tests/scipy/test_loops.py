@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import scipy.ndimage
 import scipy.optimize
+import scipy.sparse.linalg
 
 import harp
+import harp.numpy as hnp
 from harp.errors import ArgumentError, ShapeError
 from harp.scipy import ndimage, optimize
 from harp.scipy.sparse import linalg
@@ -52,14 +54,17 @@ def test_minimize_stops_and_takes_arguments():
         optimize.minimize(rosenbrock, a)
 
 
-@pytest.mark.parametrize("name", ["cg", "bicgstab"])
+SOLVERS = ["cg", "bicgstab", "gmres"]
+
+
+@pytest.mark.parametrize("name", SOLVERS)
 def test_solutions_by_iteration(name):
     rng, solve = np.random.default_rng(1), getattr(linalg, name)
     found = harp.jit(lambda a, b: solve(a, b, tol=1e-12)[0])
     for dtype in ("float64", "complex128"):
-        for n in (1, 6, 20):
+        for n in (0, 1, 2, 6, 20):
             a = rng.standard_normal((n, n)) + (1j * rng.standard_normal((n, n)) if dtype[0] == "c" else 0)
-            a = a @ a.conj().T / n + np.eye(n) if name == "cg" else a / n + 2 * np.eye(n)
+            a = a @ a.conj().T / (n + 1) + np.eye(n) if name == "cg" else a / (n + 1) + 2 * np.eye(n)
             b = rng.standard_normal(n).astype(dtype)
             np.testing.assert_allclose(found(a, b), np.linalg.solve(a, b), rtol=1e-8, atol=1e-9)
     assert found.compilations == 2  # by dtypes
@@ -81,6 +86,61 @@ def test_solutions_by_iteration(name):
     np.testing.assert_allclose(slope, np.linalg.solve(a.T, np.ones(n)), rtol=1e-5)
     with pytest.raises(ArgumentError, match=f"x0 of {name} is another tree"):
         solve(multiplied, tree, b)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_derivatives_of_solutions_by_iteration(name, dtype):
+    """Against those of a dense solution, also where the steps end early: they are not differentiated."""
+    rng, n = np.random.default_rng(5), 4
+    a, b = rng.standard_normal((n, n)), rng.standard_normal(n)
+    if dtype == "complex128":
+        a, b = a + 1j * rng.standard_normal((n, n)), b + 1j * rng.standard_normal(n)
+    a, direction = a / 2 + 2 * np.eye(n), rng.standard_normal(n)
+    solve = lambda a, b, **more: getattr(linalg, name)(lambda x: a @ x, b, tol=1e-13, **more)[0]
+    whole = (lambda a: a @ hnp.conj(a).T) if name == "cg" else lambda a: a
+
+    def total(solve, a, b, **more):
+        a, b = map(hnp.asarray, (a, b))
+        return hnp.sum(hnp.abs(solve(whole(a), b * a[0, 0], **more)) ** 2)
+
+    found = harp.jit(lambda a, b: harp.vjp(lambda a, b: total(solve, a, b), a, b)[1](1.0))
+    expected = harp.vjp(lambda a, b: total(hnp.linalg.solve, a, b), a, b)[1](1.0)
+    for one, other in zip(found(a, b), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9)
+    forward = harp.jit(lambda a, b: harp.jvp(lambda b: total(solve, a, b), (b,), (direction.astype(dtype),))[1])
+    np.testing.assert_allclose(forward(a, b), np.real((expected[1] * direction).sum()), rtol=1e-9)
+    if dtype == "float64":
+        preconditioner = lambda x: x * hnp.asarray([0.3, 0.5, 0.4, 0.5])  # any one is right
+        for start in ({}, {"x0": np.linalg.solve(np.asarray(whole(a)), b * a[0, 0]), "M": preconditioner}):
+            second = harp.jit(harp.hessian(lambda a, b, start=start: total(solve, a, b, **start), (0, 1)))(a, b)
+            wanted = harp.hessian(lambda a, b: total(hnp.linalg.solve, a, b), (0, 1))(a, b)
+            for one, other in zip(harp.tree.leaves(second), harp.tree.leaves(wanted), strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-10)
+        batch = np.stack([a, a + np.eye(n), 2 * a])
+        slopes = harp.jit(harp.vmap(harp.grad(lambda a: total(solve, a, b))))(batch)
+        wanted = harp.vmap(harp.grad(lambda a: total(hnp.linalg.solve, a, b)))(batch)
+        np.testing.assert_allclose(slopes, wanted, rtol=1e-9, atol=1e-10)
+
+
+def test_gmres_begins_anew():
+    rng, n = np.random.default_rng(6), 30
+    a, b = rng.standard_normal((n, n)) / 6 + 2 * np.eye(n), rng.standard_normal(n)
+    left = [
+        np.linalg.norm(b - a @ linalg.gmres(a, b, tol=0.0, restart=restart, maxiter=maxiter)[0])
+        for restart, maxiter in ((3, 1), (3, 4), (12, 1), (30, 1))
+    ]
+    truth = [
+        scipy.sparse.linalg.gmres(a, b, rtol=0.0, restart=restart, maxiter=maxiter)[0]
+        for restart, maxiter in ((3, 1), (3, 4), (12, 1))
+    ]
+    np.testing.assert_allclose(left[:3], [np.linalg.norm(b - a @ x) for x in truth], rtol=1e-6)
+    assert left[3] < 1e-12
+    one = linalg.gmres(np.zeros((2, 2)), np.ones(2), maxiter=3)[0]  # there is no solution, and no NaN
+    assert np.array_equal(one, np.zeros(2))
+    assert linalg.gmres(a, 0 * b)[0].tolist() == [0.0] * n
+    with pytest.raises(ArgumentError, match="restart of gmres is at least 1, not 0"):
+        linalg.gmres(a, b, restart=0)
 
 
 @pytest.mark.parametrize("order", [0, 1])

@@ -13,6 +13,7 @@ NAMESPACES = (
     "harp.numpy",
     "harp.numpy.linalg",
     "harp.scipy",
+    "harp.scipy.interpolate",
     "harp.scipy.special",
     "harp.scipy.stats",
 )

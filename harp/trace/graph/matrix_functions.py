@@ -5,6 +5,8 @@
                                        without the ones of the lower one; row k was exchanged with row pivots[k]
     lu_solve[transposed](f, order, b)  x: a @ x = b, or a.T @ x = b, by the factors of a
     solve_triangular[lower, unit](a, b)   x: a @ x = b for a triangle of a, with ones on its diagonal if it is `unit`
+    solve_banded(d, e, b)              x: a @ x = b, a[j+1+k, j] = d[k, j], a[j-k, j] = e[-1-k, j]: the diagonals below,
+                                       and those from the highest to the main one, each element in its column
     qr[complete](a)                    q, r: a = q @ r, q with orthonormal columns, r upper triangular
     eigh[vectors](a)                   w, v: a @ v = v * w, for the lower triangle of a Hermitian matrix, w ascending
     eig[vectors](a)                    w, v: the same for any square matrix, complex
@@ -49,6 +51,7 @@ class MatrixOp(enum.Enum):
     LU = "lu"
     LU_SOLVE = "lu_solve"
     SOLVE_TRIANGULAR = "solve_triangular"
+    SOLVE_BANDED = "solve_banded"
     QR = "qr"
     EIGH = "eigh"
     EIG = "eig"
@@ -200,6 +203,27 @@ def _triangular(lower: bool, unit: bool, a: _Matrix, b: _Matrix) -> tuple[_Matri
     return (x,)
 
 
+def _banded(lower: _Matrix, upper: _Matrix, b: _Matrix) -> tuple[_Matrix]:
+    """As the C does: each row is kept from the column on that is eliminated next."""
+    (below, n), above, x = lower.shape, len(upper) - 1, b.copy()
+    width = below + above + 1
+    rows, columns = np.zeros((n, width), b.dtype), np.arange(n)
+    for row, diagonal in zip(range(-above, below + 1), (*upper, *lower), strict=True):
+        j = columns[max(-row, 0) : max(n - row, 0)]
+        rows[j + row, np.minimum(j, below - row)] = diagonal[j]
+    for k in range(n):
+        end = k + below + 1
+        pivot = k + int(np.argmax(np.abs(rows[k:end, 0].real) + np.abs(rows[k:end, 0].imag)))
+        rows[[k, pivot]], x[[k, pivot]] = rows[[pivot, k]], x[[pivot, k]]
+        factors = rows[k + 1 : end, :1] / rows[k, 0]
+        rows[k + 1 : end, :-1] = rows[k + 1 : end, 1:] - factors * rows[k, 1:]
+        rows[k + 1 : end, -1] = 0
+        x[k + 1 : end] -= factors * x[k]
+    for k in reversed(range(n)):
+        x[k] = (x[k] - rows[k, 1 : n - k] @ x[k + 1 : k + width]) / rows[k, 0]
+    return (x,)
+
+
 def _qr(complete: bool, a: _Matrix) -> Sequence[_Matrix]:
     return np.linalg.qr(a, "complete" if complete else "reduced")
 
@@ -264,11 +288,17 @@ def _solved(shapes: Sequence[Shape]) -> Index:
     return shapes[0][0] * product(shapes[-1])
 
 
+def _of_band(shapes: Sequence[Shape]) -> Index:
+    (below, n), (above, _), (_, columns) = shapes
+    return n * (below * (below + above) + columns * (2 * below + above))
+
+
 MATRICES: dict[MatrixOp, MatrixInfo] = {
     MatrixOp.CHOLESKY: MatrixInfo((2,), _square, (Fraction(1, 3), _cube), _cholesky),
     MatrixOp.LU: MatrixInfo((2,), _lu_results, (Fraction(2, 3), _cube), _lu),
     MatrixOp.LU_SOLVE: MatrixInfo((2, 1, 2), _like_last, (Fraction(2), _solved), _lu_solve),
     MatrixOp.SOLVE_TRIANGULAR: MatrixInfo((2, 2), _like_last, (Fraction(1), _solved), _triangular),
+    MatrixOp.SOLVE_BANDED: MatrixInfo((2, 2, 2), _like_last, (Fraction(2), _of_band), _banded),
     MatrixOp.QR: MatrixInfo((2,), _qr_results, (Fraction(4), _cube), _qr),
     MatrixOp.EIGH: MatrixInfo((2,), _eigh_results, (Fraction(9), _cube), _eigh),
     MatrixOp.EIG: MatrixInfo((2,), _eig_results, (Fraction(25), _cube), _eig),
