@@ -2,11 +2,13 @@
 from harp.lax.arithmetic import (
     RoundingMethod as RoundingMethod,
     clamp as clamp,
+    clz as clz,
     complex as complex,
     convert_element_type as convert_element_type,
     div as div,
     integer_pow as integer_pow,
     population_count as population_count,
+    reduce_precision as reduce_precision,
     round as round,
     select as select,
     select_n as select_n,
@@ -79,6 +81,7 @@ from harp.lax.slicing import (
     slice as slice,
     slice_in_dim as slice_in_dim,
 )
+from harp.lax.windows import reduce as reduce, reduce_window as reduce_window
 from harp.numpy import (
     abs as abs,
     acos as acos,
