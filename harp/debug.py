@@ -16,6 +16,8 @@ from harp.trace.array.primitives import as_array
 from harp.trace.source_locations import where
 from harp.trace.trees import Tree
 
+__all__ = ["callback", "nans", "print"]
+
 
 @contextmanager
 def nans(infinities: bool = False) -> Iterator[None]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import cache, wraps
 from hashlib import blake2b
 from itertools import product
 from typing import Any
@@ -65,11 +65,11 @@ def _remembered(text: str) -> int:
     return code
 
 
-@register(flatten=lambda error: ((error.code,), None), unflatten=lambda _, parts: Error(*parts))
 class Error:
     """Which check has failed first, if any: a tree of one array, with an axis for each batch."""
 
     def __init__(self, code: Any) -> None:
+        _register()
         self.code = code
 
     def get(self) -> str | None:
@@ -93,11 +93,20 @@ class Error:
         return f"Error({self.get()})" if current() is None else "Error(...)"
 
 
-init_error = Error(0)
+@cache
+def _register() -> None:
+    """When the first one is made, and not while modules are imported."""
+    register(Error, flatten=lambda error: ((error.code,), None), unflatten=lambda _, parts: Error(*parts))
 
 
 def _text(code: int) -> str:
     return _TEXTS.get(code, "a check failed, whose message is not known any more")
+
+
+def __getattr__(name: str) -> Error:
+    if name == "init_error":
+        return Error(0)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
 
 
 class _Check(HostFunction):
@@ -159,7 +168,7 @@ def debug_check(pred: object, msg: str, *fmt_args: Tree, **fmt_kwargs: Tree) -> 
 def check_error(error: Error) -> None:
     """Raise CheckError if the error of a function of `checkify` has a message; a check, as `check` is one.
 
-    >>> check_error(init_error)
+    >>> check_error(Error(0))
     """
     if not isinstance(error, Error):
         raise ArgumentError(f"check_error takes an Error, not a {type(error).__name__}{where()}")
@@ -279,12 +288,12 @@ def _watching(errors: frozenset[str]) -> Iterator[None]:
         # What it reads may have been made with it.
         new = [*(i for i in node.inputs if i not in seen), node]
         seen.update([*new, (current(), node)])
-        STATE.watch = None
+        watching, STATE.watch = STATE.watch, None
         try:
             for each, (kind, look) in product(new, kinds):
                 look(kind, each)
         finally:
-            STATE.watch = watch
+            STATE.watch = watching
 
     STATE.watch = watch if kinds else before
     try:

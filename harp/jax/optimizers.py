@@ -14,7 +14,7 @@ Each is three functions: `init(params)` is the first state, `update(i, gradients
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce, wraps
+from functools import cache, reduce, wraps
 from typing import Any, NamedTuple
 
 import attrs
@@ -28,6 +28,7 @@ from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import sum as sum_
 from harp.numpy.stacking import atleast_1d
 from harp.trace.source_locations import where as place
+from harp.trace.trees import Tree
 
 Schedule = Callable[[Any], Any]
 
@@ -35,19 +36,27 @@ Schedule = Callable[[Any], Any]
 class Optimizer(NamedTuple):
     """The functions of an optimizer."""
 
-    init_fn: Callable[[Any], Any]
-    update_fn: Callable[[Any, Any, Any], Any]
-    params_fn: Callable[[Any], Any]
+    init_fn: Callable[[Tree], OptimizerState]
+    update_fn: Callable[[object, Tree, OptimizerState], OptimizerState]
+    params_fn: Callable[[OptimizerState], Tree]
 
 
-@tree.register(static=("tree_def", "subtree_defs"))
 @attrs.frozen
 class OptimizerState:
     """For each parameter the arrays of its state, and the structures of the parameters and of each state."""
 
-    packed_state: tuple[Any, ...]
-    tree_def: Any
-    subtree_defs: tuple[Any, ...]
+    packed_state: tuple[tuple[Tree, ...], ...]
+    tree_def: tree.PyTreeDef
+    subtree_defs: tuple[tree.PyTreeDef, ...]
+
+    def __attrs_post_init__(self) -> None:
+        _register()
+
+
+@cache
+def _register() -> None:
+    """When the first one is made, and not while modules are imported."""
+    tree.register(OptimizerState, static=("tree_def", "subtree_defs"))
 
 
 class JoinPoint:
@@ -215,12 +224,12 @@ def sm3(step_size: Any, momentum: Any = 0.9) -> Any:
     size = make_schedule(step_size)
 
     def init(x: Any) -> Any:
-        row = atleast_1d(x)
+        row: Any = atleast_1d(x)
         return x, zeros_like(row), [zeros(n, dtype=row.dtype) for n in row.shape]
 
     def update(i: Any, g: Any, state: Any) -> Any:
         x, m, vectors = state
-        row = atleast_1d(g)
+        row: Any = atleast_1d(g)
         spread = [v.reshape([-1 if k == axis else 1 for k in range(row.ndim)]) for axis, v in enumerate(vectors)]
         squares = reduce(minimum, spread) + square(row)
         m = (1.0 - momentum) * (row * _inverse_root(squares)) + momentum * m

@@ -53,7 +53,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
     >>> seen = []
     >>> with disable_jit():
     ...     harp.jit(lambda x: seen.append(float(x)) or x)(1.0)
-    Array(1.)
+    1.0
     >>> seen
     [1.0]
     """

@@ -28,7 +28,7 @@ _NAMES = Names(
         "iota reshape rev split squeeze transpose unstack",
         "harp.lax.slicing": "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim "
         "dynamic_update_slice dynamic_update_slice_in_dim index_in_dim slice slice_in_dim",
-        "harp.lax.windows": "reduce reduce_window",
+        "harp.lax.folds": "reduce reduce_window",
         "harp.numpy": "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor "
         "broadcast_shapes cbrt ceil conj cos cosh empty eq=equal exp exp2 expm1 floor full ge=greater_equal "
         "gt=greater imag is_finite=isfinite le=less_equal log log1p logistic=sigmoid lt=less max=maximum min=minimum "

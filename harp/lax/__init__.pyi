@@ -28,6 +28,7 @@ from harp.lax.collectives import (
     psum as psum,
     psum_scatter as psum_scatter,
 )
+from harp.lax.folds import reduce as reduce, reduce_window as reduce_window
 from harp.lax.mapping import map as map
 from harp.lax.padding import pad as pad
 from harp.lax.products import (
@@ -81,7 +82,6 @@ from harp.lax.slicing import (
     slice as slice,
     slice_in_dim as slice_in_dim,
 )
-from harp.lax.windows import reduce as reduce, reduce_window as reduce_window
 from harp.numpy import (
     abs as abs,
     acos as acos,

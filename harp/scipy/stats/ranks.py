@@ -25,7 +25,7 @@ class ModeResult(NamedTuple):
     """What `mode` returns."""
 
     mode: Array
-    count: Array
+    count: Array  # type: ignore[assignment]  # SciPy's name
 
 
 def _rows(a: object, axis: int | None) -> tuple[Array, int]:

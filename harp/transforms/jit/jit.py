@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from harp.transforms.jit.profile import Profile
     from harp.transforms.jit.profiling import Profiling
     from harp.transforms.jit.programs import CompiledProgram
-from harp.transforms.staging import with_arrays
+from harp.transforms.staging import called_at_once
 
 
 @attrs.frozen(eq=False)
@@ -253,8 +253,7 @@ class JitFunction(Generic[P, R]):
                     return entry.run(buffers, values, leaves)
             buffers.clear()  # nobody but their owners holds them
         if not settings.jit:  # no program is one of this mode
-            args, kwargs = with_arrays((args, kwargs), function_name(self._function))
-            return self._function(*args, **kwargs)
+            return called_at_once(self._function, args, kwargs)
         return self._slow_call(static, dynamic, named)
 
     @overload
