@@ -62,7 +62,7 @@ CPU = "cpu"
 class Settings:
     """Levels read from the environment at import; tests and users may set them at run time."""
 
-    __slots__ = ("check", "debug", "device", "infinities", "nans", "threads", "verify", "wide")
+    __slots__ = ("check", "debug", "device", "infinities", "jit", "nans", "threads", "verify", "wide")
 
     def __init__(self) -> None:
         self.verify = _level("HARP_VERIFY", 3)
@@ -73,6 +73,7 @@ class Settings:
         self.wide = bool(_level("HARP_WIDE", 1)) if os.environ.get("HARP_WIDE", "").strip() else None
         self.nans = False  # whether results are searched for NaN, and if so for infinities, too
         self.infinities = False
+        self.jit = True  # whether jitted functions are compiled
 
 
 settings = Settings()
@@ -108,13 +109,20 @@ def set_device(device: str) -> None:
         listener()
 
 
-# Called when it changes what results are searched for.
+# Called when it changes what results are searched for, and whether functions are compiled.
 on_search: list[Callable[[], None]] = []
 
 
 def search_results(nans: bool, infinities: bool) -> None:
     """Say whether results are searched for NaN and infinities."""
     settings.nans, settings.infinities = nans, infinities
+    for listener in on_search:
+        listener()
+
+
+def compile_functions(value: bool) -> None:
+    """Say whether jitted functions are compiled."""
+    settings.jit = value
     for listener in on_search:
         listener()
 

@@ -16,6 +16,8 @@ from harp.trace.array.primitives import as_array
 from harp.trace.source_locations import where
 from harp.trace.trees import Tree
 
+__all__ = ["callback", "nans", "print"]
+
 
 @contextmanager
 def nans(infinities: bool = False) -> Iterator[None]:
@@ -98,7 +100,7 @@ def print(fmt: str, *args: Tree, ordered: bool = True, **kwargs: Tree) -> None:
     """
     if not isinstance(fmt, str):
         raise ArgumentError(f"debug.print takes a format first, as in str.format, not a {type(fmt).__name__}{where()}")
-    _check_format(fmt, args, kwargs)
+    require_format(fmt, args, kwargs)
 
     def show(*values: object, **named: object) -> None:
         sys.stdout.write(fmt.format(*values, **named) + "\n")
@@ -107,7 +109,7 @@ def print(fmt: str, *args: Tree, ordered: bool = True, **kwargs: Tree) -> None:
     callback(show, *args, ordered=ordered, **kwargs)
 
 
-def _check_format(fmt: str, args: tuple[Tree, ...], kwargs: dict[str, Tree]) -> None:
+def require_format(fmt: str, args: tuple[Tree, ...], kwargs: dict[str, Tree]) -> None:
     """Raise FormatError for what `str.format` cannot do with these arguments."""
     number = 0
     try:

@@ -6,6 +6,8 @@ Each type also derives from the built-in exception that NumPy users would catch.
 
 from __future__ import annotations
 
+import numpy as np
+
 
 class HarpError(Exception):
     """Base of all errors that harp raises on purpose."""
@@ -149,6 +151,14 @@ class FormatError(HarpError, ValueError):
 
 class NotFiniteError(HarpError, FloatingPointError):
     """A NaN or an infinity was computed of numbers that are none, where `harp.debug.nans` looks for that."""
+
+
+class CheckError(HarpError, RuntimeError, ValueError):
+    """A check of `harp.jax.experimental.checkify` has failed."""
+
+
+class LinAlgError(NotFiniteError, np.linalg.LinAlgError):
+    """A matrix is singular, not positive definite, or its eigenvalues or singular values were not found."""
 
 
 class ToolchainError(HarpError, RuntimeError):

@@ -1,6 +1,7 @@
 """JAX's names: segments, trees, vectors of trees, and the module that stands for `jax`."""
 
 import dataclasses
+import functools
 import subprocess
 import sys
 
@@ -9,7 +10,7 @@ import pytest
 
 import harp
 from harp import flatten_util, jax, ops, port, tree_util
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, ConcretizationError, ShapeError
 from harp.jax import numpy as jnp
 
 DATA = np.array([[1.0, 5.0], [2.0, 0.5], [4.0, 3.0], [8.0, 7.0]])
@@ -329,3 +330,59 @@ def test_kinds_of_dtypes():
 def test_static_arguments_of_pmap_count_from_the_end_too():
     scaled = jax.pmap(lambda x, names: dict.fromkeys(names, x), static_broadcasted_argnums=-1)
     assert np.array_equal(scaled(np.ones(2), ("a", "b"))["b"], np.ones(2))
+
+
+def test_functions_without_programs():
+    seen = []
+
+    @harp.jit
+    def f(x, *, scale=1.0):
+        seen.append(type(x).__name__)
+        return jax.jit(lambda x: x * scale)(x.at[0].set(float(x[1])))
+
+    x = np.array([1.0, 2.0])
+    with jax.disable_jit():
+        assert jax.config.jax_disable_jit
+        assert np.asarray(f(x, scale=2.0)).tolist() == np.asarray(f(x, scale=2.0)).tolist() == [4, 4]
+        with jax.disable_jit(False), pytest.raises(ConcretizationError):
+            f(x)
+    assert not jax.config.jax_disable_jit and f.compilations == 0 and seen[:2] == ["Array", "Array"]
+    jax.config.update("jax_disable_jit", True)
+    try:
+        assert jax.jit(lambda x: float(x[0]))(x) == 1
+    finally:
+        jax.config.update("jax_disable_jit", False)
+    g = jax.jit(lambda x: x + 1)
+    for _ in range(2):
+        assert np.asarray(g(x)).tolist() == [2, 3]
+        with jax.disable_jit():
+            assert np.asarray(g(x)).tolist() == [2, 3]
+    assert g.compilations == 1
+
+
+def test_closures_as_arguments():
+    """As in the documentation of JAX: a derivative by what a function given to one with a custom_vjp closes over."""
+
+    @functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+    def applied(f, x, *closed):
+        return f(x, *closed)
+
+    def forward(f, x, *closed):
+        return f(x, *closed), (x, closed)
+
+    def backward(f, kept, cotangent):
+        x, closed = kept
+        return jax.vjp(f, x, *closed)[1](cotangent)
+
+    applied.defvjp(forward, backward)
+
+    def loss(a, x):
+        function, closed = jax.closure_convert(lambda x: jnp.sin(a["w"] * x) + a["b"], x)
+        assert len(closed) == 2
+        return applied(function, x, *closed)
+
+    for g in (jax.grad(loss, argnums=(0, 1)), jax.jit(jax.grad(loss, argnums=(0, 1)))):
+        slopes, slope = g({"w": 2.0, "b": 1.0}, 0.5)
+        np.testing.assert_allclose([slopes["w"], slopes["b"], slope], [0.5 * np.cos(1), 1, 2 * np.cos(1)])
+    function, closed = jax.closure_convert(lambda x: x + np.ones(2), 1.0)
+    assert closed == [] and np.asarray(function(1.0)).tolist() == [2, 2]

@@ -2,11 +2,13 @@
 from harp.lax.arithmetic import (
     RoundingMethod as RoundingMethod,
     clamp as clamp,
+    clz as clz,
     complex as complex,
     convert_element_type as convert_element_type,
     div as div,
     integer_pow as integer_pow,
     population_count as population_count,
+    reduce_precision as reduce_precision,
     round as round,
     select as select,
     select_n as select_n,
@@ -26,6 +28,7 @@ from harp.lax.collectives import (
     psum as psum,
     psum_scatter as psum_scatter,
 )
+from harp.lax.folds import reduce as reduce, reduce_window as reduce_window
 from harp.lax.mapping import map as map
 from harp.lax.padding import pad as pad
 from harp.lax.products import (

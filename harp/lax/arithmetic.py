@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
+from functools import partial
+from math import frexp as frexp_of_python
+from math import inf
 
 from harp.errors import ArgumentError, DTypeError
 from harp.numpy.closeness import fmod
@@ -15,6 +18,7 @@ from harp.numpy.elementwise import (
     floor_divide,
     greater,
     greater_equal,
+    isfinite,
     less,
     logical_and,
     minimum,
@@ -25,14 +29,16 @@ from harp.numpy.elementwise import (
     where,
 )
 from harp.numpy.elementwise import round as round_to_even
-from harp.numpy.floats import bitwise_count
+from harp.numpy.floats import bitwise_count, frexp, ldexp
 from harp.numpy.mathematical import copysign
+from harp.numpy.types import finfo
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, as_integer, common_dtype
 from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, bool_
 from harp.trace.scalar.expr import apply
 from harp.trace.scalar.ops import Op
 from harp.trace.source_locations import where as location
+from harp.transforms.autodiff.custom import custom_jvp
 from harp.transforms.autodiff.grad import stop_gradient
 
 
@@ -186,6 +192,62 @@ def population_count(x: object) -> Array:
     """
     array = as_array(x)
     return bitwise_count(array.astype(_unsigned("population_count", array.kind))).astype(array.kind)
+
+
+def clz(x: object) -> Array:
+    """Elementwise number of bits that are 0 before the first one that is 1, in the dtype of x.
+
+    >>> import harp.numpy as hnp
+    >>> clz(hnp.asarray([0, 1, 127, -1], dtype="int8"))
+    Array([8, 7, 1, 0], dtype=int8)
+    """
+    array = as_array(x)
+    bits = array.astype(_unsigned("clz", array.kind))
+    width = 8 * array.kind.numpy.itemsize
+    for k in range(width.bit_length() - 1):  # all bits behind the first one
+        bits = bits | bitwise_right_shift(bits, 1 << k)
+    return (width - bitwise_count(bits)).astype(array.kind)
+
+
+def reduce_precision(operand: object, exponent_bits: int, mantissa_bits: int) -> Array:
+    """Elementwise the nearest number of a format with so many bits, halfway to the even one; in the dtype of floats.
+
+    What is too large is infinite, and what is below the smallest normal number of the format is 0, as in JAX. The
+    derivative is 1. Raises DTypeError for other dtypes, ArgumentError for less than 1 bit of the exponent, or 0 others.
+
+    >>> import harp.numpy as hnp
+    >>> reduce_precision(hnp.asarray([1.3, 70000.0, 1e-9]), 5, 10)
+    Array([1.29980469,        inf, 0.        ])
+    """
+    array, exponent, mantissa = as_array(operand), *(as_integer("bits", b) for b in (exponent_bits, mantissa_bits))
+    if array.kind.kind is not Kind.FLOAT:
+        raise DTypeError(f"reduce_precision is for floats, not for {array.dtype}{location()}")
+    if exponent < 1 or mantissa < 0:
+        raise ArgumentError(f"reduce_precision to {exponent} and {mantissa} bits: at least 1 and 0{location()}")
+    result: Array = _rounded(exponent, mantissa, array)
+    return result
+
+
+@partial(custom_jvp, nondiff_argnums=(0, 1))
+def _rounded(exponent: int, mantissa: int, x: Array) -> Array:
+    digits, power = frexp(x)
+    whole = 2.0 ** (mantissa + 1)
+    found = ldexp(round_to_even(digits * whole) / whole, power)
+    largest = 2 ** (exponent - 1) - 1
+    size = finfo(x.dtype)
+    if largest + 1 < frexp_of_python(float(size.max))[1]:
+        found = where(greater_equal(abs(found), 2.0 ** (largest + 1)), copysign(inf, x), found)
+    if 2 - largest > frexp_of_python(float(size.smallest_normal))[1]:
+        found = where(less(abs(found), 2.0 ** (1 - largest)), copysign(0, x), found)
+    return where(isfinite(x), found, x).astype(x.kind)
+
+
+@_rounded.defjvp
+def _rounded_tangent(
+    exponent: int, mantissa: int, primals: tuple[Array], tangents: tuple[Array]
+) -> tuple[Array, Array]:
+    found: Array = _rounded(exponent, mantissa, *primals)
+    return found, tangents[0]
 
 
 def _unsigned(name: str, dtype: DType) -> DType:

@@ -185,7 +185,7 @@ def fmax(a: object, b: object) -> Array:
     >>> fmax(float("nan"), 2.0)
     Array(2.)
     """
-    return choose(isnan(a), b, choose(isnan(b), a, maximum(a, b)))
+    return choose(isnan(b), a, choose(isnan(a), b, maximum(a, b)))
 
 
 def fmin(a: object, b: object) -> Array:
@@ -195,7 +195,7 @@ def fmin(a: object, b: object) -> Array:
     >>> hnp.fmin(hnp.asarray([1.0, hnp.nan]), hnp.asarray([hnp.nan, 2.0]))
     Array([1., 2.])
     """
-    return choose(isnan(a), b, choose(isnan(b), a, minimum(a, b)))
+    return choose(isnan(b), a, choose(isnan(a), b, minimum(a, b)))
 
 
 def float_power(a: object, b: object) -> Array:

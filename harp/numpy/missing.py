@@ -13,7 +13,7 @@ _INSTEAD = {
         "array": "write harp.numpy.array",
         "compile": "write jit",
         "device_get": "np.asarray gives the NumPy array of a result",
-        "disable_jit": "call the function without jit: what it computes is computed at once",
+        "disable_jit": "call the function without jit, or write harp.jax.disable_jit",
         "jacobian": "write jacfwd or jacrev",
         "make_jaxpr": "write harp.trace",
         "no_grad": "gradients are computed only where harp.grad asks; harp.stop_gradient stops them",

@@ -59,6 +59,12 @@ def with_arrays(tree: Tree, name: str) -> Any:
     return map_leaves(lambda leaf: _with_array(leaf, name), tree)
 
 
+def called_at_once(function: Callable[..., Any], args: Tree, kwargs: Tree) -> Any:
+    """What a function returns for arguments in which all arrays are harp's."""
+    given, named = with_arrays((args, kwargs), function_name(function))
+    return function(*given, **named)
+
+
 def _with_array(leaf: object, name: str) -> object:
     if isinstance(leaf, (Array, np.generic)):
         return leaf

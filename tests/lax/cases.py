@@ -145,6 +145,11 @@ ELEMENTWISE = dict(
         same("shift_right_arithmetic", np.right_shift, N, abs(M)),
         same("shift_right_logical", lambda x, y: (x.astype("u8") >> y.astype("u8")).astype("i8"), N, abs(M)),
         same("population_count", bits, N),
+        same("clz", lambda x: np.vectorize(lambda v: 64 - (int(v) & 0xFFFFFFFFFFFFFFFF).bit_length())(x), N),
+        (
+            "reduce_precision",
+            Case(lambda lax, x: lax.reduce_precision(x, 5, 10), lambda x: x.astype("f2").astype("f8"), (X * 1e3,)),
+        ),
         same("round", away, HALVES),
         same("select", np.where, B, X, Y),
         (
@@ -218,6 +223,25 @@ SLICES = {
     ),
 }
 
+
+ENDS = [(0, 0), (0, 2), (1, 0), (1, 2)]
+
+
+def windows(x, reduce, fill):
+    """Those of 2 x 3 elements, begun 1 and 2 apart, as many as there are such places."""
+    high, wide = x.shape[0], -(-x.shape[1] // 2)
+    missing = max(2 * (wide - 1) + 3 - x.shape[1], 0)
+    whole = np.pad(x, ((0, 1), (missing // 2, missing - missing // 2)), constant_values=fill)
+    return np.array([[reduce(whole[i : i + 2, 2 * j : 2 * j + 3]) for j in range(wide)] for i in range(high)])
+
+
+def window(name, reduce, fill):
+    return Case(
+        lambda lax, x: lax.reduce_window(x, fill, getattr(lax, name), (2, 3), (1, 2), "SAME"),
+        lambda x: windows(x, reduce, fill),
+    )
+
+
 LEFT, RIGHT = RNG.normal(size=(5, 2, 3)), RNG.normal(size=(3, 5, 4))
 REDUCTIONS = {
     "argmax": Case(lambda lax, x: lax.argmax(x, 1, "int32"), lambda x: x.argmax(1).astype("i4")),
@@ -226,6 +250,8 @@ REDUCTIONS = {
     "reduce_prod": Case(lambda lax, x: lax.reduce_prod(x, (1,)), lambda x: x.prod(1)),
     "reduce_max": Case(lambda lax, x: lax.reduce_max(x, (1,)), lambda x: x.max(1)),
     "reduce_min": Case(lambda lax, x: lax.reduce_min(x, (0,)), lambda x: x.min(0)),
+    "reduce": Case(lambda lax, x: lax.reduce(x, 0.5, lax.add, (0,)), lambda x: 0.5 + x.sum(0)),
+    "reduce_window": window("max", np.max, -np.inf),
     "reduce_and": Case(lambda lax, i: lax.reduce_and(i, (0,)), lambda i: np.bitwise_and.reduce(i, 0), (N,)),
     "reduce_or": Case(lambda lax, i: lax.reduce_or(i, (0, 1)), lambda i: np.bitwise_or.reduce(i.ravel()), (N,)),
     "reduce_xor": Case(lambda lax, i: lax.reduce_xor(i, (1,)), lambda i: np.bitwise_xor.reduce(i, 1), (N,)),
@@ -268,6 +294,24 @@ MORE = {
         lambda lax, i, x, y: lax.select_n(i, x, y, x + y),
         lambda i, x, y: np.choose(i, [x, y, x + y]),
         (abs(N) % 3, X, Y),
+    ),
+    "reduce by a loop": Case(
+        lambda lax, x: lax.reduce(x, 2.0, lambda a, b: lax.mul(a, b), (1, 0)), lambda x: 2 * x.prod()
+    ),
+    "reduce of several": Case(
+        lambda lax, x, y: lax.reduce((x, y), (0.0, 1.0), lambda a, b: (a[0] + b[0], a[1] * b[1]), (0,)),
+        lambda x, y: (x.sum(0), y.prod(0)),
+        (X, Y),
+    ),
+    "reduce of integers": Case(lambda lax, i: lax.reduce(i, 3, lax.max, (1,)), lambda i: np.maximum(i.max(1), 3), (N,)),
+    "reduce_window of sums": window("add", np.sum, 0.0),
+    "reduce_window of dilated windows": Case(
+        lambda lax, x: lax.reduce_window(x, 1.0, lambda a, b: a * b, (2, 2), (1, 1), ((0, 1), (1, 0)), None, (1, 2)),
+        lambda x: np.prod([np.pad(x, ((0, 1), (1, 0)), constant_values=1.0)[i : i + 3, j : j + 3] for i, j in ENDS], 0),
+    ),
+    "reduce_window of what is moved apart": Case(
+        lambda lax, x: lax.reduce_window(x, 0.0, lax.add, (1, 3), None, "VALID", (1, 2)),
+        lambda x: np.stack([x[:, k // 2 + 1] + x[:, k // 2] * (k % 2 == 0) for k in range(5)], 1),
     ),
     "reduce_and of bool": Case(lambda lax, b: lax.reduce_and(b, (0,)), lambda b: b.all(0), (B,)),
     "reduce_or of bool": Case(lambda lax, b: lax.reduce_or(b, (0,)), lambda b: b.any(0), (B,)),

@@ -27,7 +27,7 @@ OF_BATCHES = {
 RNG = np.random.default_rng(1)
 
 # No derivative at all, one at a jump, or none on purpose.
-FLAT = {"nextafter", "round", "round to even", "stop_gradient"}
+FLAT = {"nextafter", "reduce_precision", "round", "round to even", "stop_gradient"}
 
 
 def leaves(tree) -> list[np.ndarray]:
@@ -155,6 +155,11 @@ def test_arguments_are_jaxs(jax):
 # -- sizes ----------------------------------------------------------------------------------------------------------
 
 
+def windowed(x):
+    low = max(2 * (-(-len(x) // 2) - 1) + 3 - len(x), 0) // 2
+    return np.concatenate([np.zeros(low), x, np.zeros(3)])
+
+
 PROGRAMS = {
     "slices of a computed start": (
         lambda x, i: lax.dynamic_slice_in_dim(x, i, x.shape[0] // 2),
@@ -176,6 +181,10 @@ PROGRAMS = {
     ),
     "strides": (lambda x, i: lax.slice(x, (0,), x.shape, (3,)), lambda x, i: x[::3]),
     "running sums of exponentials": (lambda x, i: lax.cumlogsumexp(x), lambda x, i: np.log(np.exp(x).cumsum())),
+    "windows": (
+        lambda x, i: lax.reduce_window(x, 0.0, lax.add, (3,), (2,), "SAME"),
+        lambda x, i: np.array([np.sum(windowed(x)[2 * j : 2 * j + 3]) for j in range(-(-len(x) // 2))]),
+    ),
     "iota": (lambda x, i: x * lax.iota("float64", x.shape[0]), lambda x, i: x * np.arange(len(x))),
     "bits": (lambda x, i: lax.reduce_or(lax.convert_element_type(x * 8, int), (0,)), None),
 }
@@ -239,6 +248,7 @@ def test_precision_changes_nothing():
         npt.assert_allclose(lax.dot(x, y, precision=precision), x @ y, rtol=1e-12)
 
 
+X = np.ones((2, 3))
 ERRORS = [
     (lambda: lax.slice(np.ones(3), (1,), (4,)), harp.errors.IndexOutOfRangeError, "from 1 to 4 .* axis 0 of size 3"),
     (lambda: lax.slice(np.ones(3), (2,), (1,)), harp.errors.IndexOutOfRangeError, "from 2 to 1"),
@@ -260,6 +270,14 @@ ERRORS = [
     (lambda: lax.select_n(True, 1.0, 2.0, 3.0), harp.errors.ArgumentError, "3 cases by bool"),
     (lambda: lax.select_n(1), harp.errors.ArgumentError, "no cases"),
     (lambda: lax.integer_pow(2.0, 0.5), harp.errors.ArgumentError, "y must be an integer"),
+    (lambda: lax.clz(1.0), harp.errors.DTypeError, "clz is for integers"),
+    (lambda: lax.reduce_precision(1, 5, 10), harp.errors.DTypeError, "is for floats"),
+    (lambda: lax.reduce_precision(1.0, 0, 10), harp.errors.ArgumentError, "at least 1 and 0"),
+    (lambda: lax.reduce((1.0, 2.0), 0.0, max, ()), harp.errors.ArgumentError, "an initial value for each operand"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2,)), harp.errors.ShapeError, "window_dimensions of .* has 2 numbers"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (0, 1)), harp.errors.ShapeError, "window_strides"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), None, "full"), harp.errors.ArgumentError, "'VALID', 'SAME'"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), None, [(0, 0)]), harp.errors.ShapeError, "1 pairs for 2 axes"),
     (lambda: lax.population_count(1.0), harp.errors.DTypeError, "for integers"),
     (lambda: lax.reduce_or(np.ones(2), (0,)), harp.errors.DTypeError, "for integers and bool"),
     (lambda: lax.sort((np.ones(2),), num_keys=2), harp.errors.ArgumentError, "1 array by 2 keys"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import harp
 import harp.numpy as hnp
 from harp.errors import DTypeError
+from harp.test_util import check_grads
 
 DTYPES = ["complex64", "complex128"]
 NEAR = {"complex64": 2e-6, "complex128": 2e-14, "float32": 2e-6, "float64": 2e-14}
@@ -271,7 +272,6 @@ def test_by_parts():
 ORDERED = {
     "lt": lambda z: z < z,
     "lt ": lambda z: hnp.greater_equal(z, z),
-    "max ": lambda z: hnp.maximum(z, z),
     "max   ": lambda z: hnp.softmax(z),
     "floordiv": lambda z: z // z,
     "mod": lambda z: z % z,
@@ -285,6 +285,42 @@ def test_powers_of_zero_vanish_where_the_exponent_has_a_positive_real_part():
     found = np.asarray(harp.jit(lambda a, b: a**b)(np.zeros(8, complex), exponents))
     np.testing.assert_array_equal(found[:4], [0, 0, 0, 1])
     assert np.isnan(found[4:].real).all() and np.isnan(found[4:].imag).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_greater_and_the_lesser_of_two_are_numpys(dtype):
+    values = [0.0, -1.0, 1.0, np.inf, -np.inf, np.nan]
+    a = np.array([complex(x, y) for x, y in itertools.product(values, values)], dtype)
+    b, low, high, half, one = a[:, None], *(np.array(v, dtype) for v in (-0.5 + 1j, 1 + 0.5j, 0.5, 1 - 1j))
+    for name in ("maximum", "minimum", "fmax", "fmin"):
+        f, of_numpy = getattr(hnp, name), getattr(np, name)
+        compiled = harp.jit(lambda x, y, f=f: (f(x, y), f(x, 0.5), f(1 - 1j, x)))
+        for g in (compiled, harp.vmap(compiled, (None, 0), 0)):
+            for found, expected in zip(g(a, b), (of_numpy(a, b), of_numpy(a, half), of_numpy(one, a)), strict=True):
+                np.testing.assert_array_equal(np.asarray(found), np.broadcast_to(expected, found.shape), strict=True)
+        assert f(a[:0], a[:1]).shape == compiled(a[:0], a[:1])[0].shape == (0,)
+        np.testing.assert_array_equal(np.asarray(f(a, b)), of_numpy(a, b), strict=True)
+        np.testing.assert_array_equal(np.asarray(f(a.real, b)), of_numpy(a.real, b), strict=True)
+    for f in (hnp.clip, harp.jit(hnp.clip)):
+        np.testing.assert_array_equal(np.asarray(f(a, low, high)), np.clip(a, low, high), strict=True)
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "fmax", "fmin"])
+def test_derivatives_of_the_greater_of_two(name):
+    """They are of the one that is chosen; equal ones share them, and one beside NaN has all in fmax and fmin."""
+    f, a, b = getattr(hnp, name), np.array([1 + 2j, 1 + 1j, 3 - 1j]), np.array([1 + 1j, 1 + 2j, 2 + 5j])
+    apart = np.array([0.5, -0.5, 0])  # the order of equal real parts jumps
+    check_grads(lambda a, b: f(a, b) * (2 - 1j), (a + apart, b), 2)
+    slopes = harp.jit(harp.grad(lambda a, b: hnp.sum(hnp.real(f(a, b) * (2 - 1j))), argnums=(0, 1)))
+    chosen = getattr(np, name)(a, b) == a
+    for found, mask in zip(slopes(a, b), (chosen, ~chosen), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), np.where(mask, 2 - 1j, 0))
+    for found in slopes(a, a):
+        np.testing.assert_array_equal(np.asarray(found), np.full(3, 1 - 0.5j))
+    if name.startswith("f"):
+        ours, others = slopes(a, np.full(3, complex(0, np.nan)))
+        np.testing.assert_array_equal(np.asarray(ours), np.full(3, 2 - 1j))
+        np.testing.assert_array_equal(np.asarray(others), np.zeros(3))
 
 
 @pytest.mark.parametrize("name", ORDERED)

@@ -1,8 +1,9 @@
 """The linear algebra of NumPy and of the array API standard.
 
 Factorisations are calls of LAPACK inside of programs, compiled once for all sizes, with derivatives in closed form.
-`solve_triangular` is SciPy's. Where NumPy raises for a singular matrix, the results here have infinities or NaN, as in
-JAX: a compiled program cannot raise for one matrix of a batch.
+`solve_triangular` is SciPy's. Where NumPy raises LinAlgError, such as for a singular matrix, so do these functions for
+arrays that have numbers. Within functions that are traced, as by `harp.jit` and `harp.grad`, results have infinities or
+NaN there, as in JAX, and a call of `harp.jit(f, check=True)` ends with that error.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from harp.lazy import Names, namespace
 
 _NAMES = Names(
     {
+        "harp.errors": "LinAlgError",
         "harp.numpy.linalg.eigen": "eig eigh eigvals eigvalsh",
         "harp.numpy.linalg.factors": "cholesky qr",
         "harp.numpy.linalg.matrices": "cross diagonal outer trace vecdot",

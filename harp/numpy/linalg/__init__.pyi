@@ -1,4 +1,5 @@
 # Written by tests/types/stubs.py.
+from harp.errors import LinAlgError as LinAlgError
 from harp.numpy.linalg.eigen import eig as eig, eigh as eigh, eigvals as eigvals, eigvalsh as eigvalsh
 from harp.numpy.linalg.factors import cholesky as cholesky, qr as qr
 from harp.numpy.linalg.matrices import (

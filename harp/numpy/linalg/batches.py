@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harp.config import settings
-from harp.errors import ShapeError
+from harp.errors import LinAlgError, ShapeError
 from harp.numpy.complexes import conj
 from harp.numpy.manipulation import broadcast_to, matrix_transpose
 from harp.trace.array.arithmetic import in_common
@@ -50,10 +50,13 @@ def require_square(name: str, array: Array) -> None:
     unify(rows, columns, lambda: f"{name} takes square matrices: axes {array.ndim - 2} and {array.ndim - 1} of a")
 
 
-def at_once(function: Callable[..., Any], *arrays: Array, finite: bool = False) -> Any:
-    """What NumPy makes of arrays outside of a trace; None inside of one, and for matrices that NumPy refuses. With
-    `finite` it is not given NaN and infinities: LAPACK does not end for some of them."""
-    if current() is not None or settings.nans:  # which says where a NaN comes from
+def at_once(
+    function: Callable[..., Any], *arrays: Array, finite: bool = False, refused_by: MatrixOp | None = None
+) -> Any:
+    """What NumPy makes of arrays outside of a trace; None inside of one. With `finite` it is not given NaN and
+    infinities: LAPACK does not end for some of them. Matrices that NumPy refuses raise LinAlgError, with what the
+    function `refused_by` says of them; without it, the result is None."""
+    if current() is not None:
         return None
     given = list(map(np.asarray, arrays))
     if finite and not all(np.isfinite(array).all() for array in given):
@@ -62,6 +65,11 @@ def at_once(function: Callable[..., Any], *arrays: Array, finite: bool = False) 
         with np.errstate(all="ignore"):
             results = function(*given)
     except np.linalg.LinAlgError:
+        if refused_by is None:
+            return None
+        a = "a matrix of the batch" if given[0].ndim > 2 else "the matrix"
+        raise LinAlgError(f"{a} {MATRICES[refused_by].refuses}{where()}") from None
+    if settings.nans:  # which says where a NaN comes from
         return None
     return tuple(map(_returned, results)) if isinstance(results, tuple) else _returned(results)
 
@@ -92,14 +100,23 @@ def adjoint(a: Array) -> Array:
     return matrix_transpose(conj(a))
 
 
-def lapack(op: MatrixOp, *arrays: Array, flags: tuple[bool, ...] = ()) -> tuple[Array, ...]:
-    """The results of a function of matrices, for operands whose axes in front are the same. No derivative flows."""
+def lapack(op: MatrixOp, *arrays: Array, flags: tuple[bool, ...] = (), refuses: bool = True) -> tuple[Array, ...]:
+    """The results of a function of matrices, for operands whose axes in front are the same. No derivative flows.
+
+    Raises LinAlgError, outside of a trace, for a matrix without a result, if it `refuses` such."""
     function = MatrixFunction(op, flags)
     nodes = tuple(node_of(stop_gradient(array)) for array in arrays)
     shapes = [resolve_all(node.shape) for node in nodes]
     calls = shapes[0][: len(shapes[0]) - MATRICES[op].ranks[0]]
     results = function.results([shape[len(calls) :] for shape in shapes], nodes[0].dtype)
-    return emit_results(Foreign(function, calls, nodes, results))
+    found = emit_results(Foreign(function, calls, nodes, results))
+    if (
+        refuses
+        and current() is None
+        and (text := function.refused(list(map(np.asarray, arrays)), np.asarray(found[0])))
+    ):
+        raise LinAlgError(f"{text}{where()}")
+    return found
 
 
 def _sizes(shape: Sequence[Index]) -> tuple[object, ...]:

@@ -49,7 +49,8 @@ def eigh(a: object, /, UPLO: Literal["L", "U", "l", "u"] = "L") -> EighResult:
     gradient is that among symmetric matrices, and symmetric itself. Where eigenvalues are equal, functions that do not
     depend on the choice of the vectors have their gradient, others a finite number without meaning.
 
-    Raises ShapeError for matrices that are not square, ArgumentError for another `UPLO`.
+    Raises ShapeError for matrices that are not square, ArgumentError for another `UPLO`, LinAlgError where iterations
+    find no values; in functions that are traced there is NaN instead.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.eigh(hnp.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
@@ -81,7 +82,7 @@ def _hermitian(name: str, a: object, triangle: str) -> tuple[Array, Any]:
 
 @custom_jvp
 def _decomposed(a: Array) -> Any:
-    found = at_once(np.linalg.eigh, a, finite=True)
+    found = at_once(np.linalg.eigh, a, finite=True, refused_by=MatrixOp.EIGH)
     return lapack(MatrixOp.EIGH, a, flags=(True,)) if found is None else found
 
 
@@ -95,7 +96,7 @@ def _decomposed_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[
 
 @custom_jvp
 def _values(a: Array) -> Any:
-    found = at_once(np.linalg.eigvalsh, a, finite=True)
+    found = at_once(np.linalg.eigvalsh, a, finite=True, refused_by=MatrixOp.EIGH)
     return lapack(MatrixOp.EIGH, a, flags=(False,))[0] if found is None else found
 
 
@@ -124,7 +125,7 @@ def eig(a: object, /) -> EigResult:
     depends on the numbers; integers give complex128. A triangle with NaN or infinities has NaN. Vectors have gradients
     where their eigenvalues differ, up to their phase, which is arbitrary.
 
-    Raises ShapeError for matrices that are not square.
+    Raises ShapeError for matrices that are not square, LinAlgError as `eigh` does.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.eig(hnp.asarray([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues

@@ -31,11 +31,12 @@ def cholesky(a: object, /, *, upper: bool = False) -> Array:
     """The lower triangular L with `L @ L.mT.conj()` equal to `a`, or with `upper` its adjoint: NumPy's function.
 
     `a` is a symmetric (Hermitian) positive definite matrix, or a batch of them in the last two axes. As in NumPy, only
-    its lower or, with `upper`, its upper triangle is read. Integers give float64. Where a matrix is not positive
-    definite, all of its factor is NaN, as in JAX; NumPy raises. The gradient, by I. Murray, Differentiation of the
-    Cholesky decomposition (2016), is that among symmetric matrices, and symmetric itself, as in JAX.
+    its lower or, with `upper`, its upper triangle is read. Integers give float64. The gradient, by
+    I. Murray, Differentiation of the Cholesky decomposition (2016), is that among symmetric matrices, and symmetric
+    itself, as in JAX.
 
-    Raises ShapeError for matrices that are not square.
+    Raises ShapeError for matrices that are not square, LinAlgError for one that is not positive definite; in functions
+    that are traced, as by `harp.jit`, all of its factor is NaN, as in JAX.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.cholesky(hnp.asarray([[4.0, 2.0], [2.0, 5.0]]))
@@ -50,7 +51,7 @@ def cholesky(a: object, /, *, upper: bool = False) -> Array:
 
 @custom_jvp
 def _factor(a: Array) -> Any:
-    found = at_once(np.linalg.cholesky, a, finite=True)
+    found = at_once(np.linalg.cholesky, a, finite=True, refused_by=MatrixOp.CHOLESKY)
     return lapack(MatrixOp.CHOLESKY, a)[0] if found is None else found
 
 

@@ -14,9 +14,9 @@ from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import root_of_squares
 from harp.numpy.elementwise import abs, isnan, logical_not, maximum, not_equal, power
 from harp.numpy.elementwise import where as chosen
-from harp.numpy.linalg.batches import require_matrices, require_square
+from harp.numpy.linalg.batches import operands, require_matrices, require_square
 from harp.numpy.linalg.singular import svdvals
-from harp.numpy.linalg.systems import inv
+from harp.numpy.linalg.systems import inverse
 from harp.numpy.manipulation import expand_dims, moveaxis, squeeze
 from harp.numpy.reductions import any as any_
 from harp.numpy.reductions import min as min_
@@ -159,7 +159,8 @@ def cond(x: object, /, p: object = None) -> Array:
     else:
         own = matrix_norm(array, ord=p)
         require_square("cond", array)
-        found = multiply(own, matrix_norm(inv(array), ord=p))
+        (computed,), _ = operands("cond", x=array)
+        found = multiply(own, matrix_norm(astype(inverse(False, computed), array.kind), ord=p))
     return chosen(isnan(found) & logical_not(any_(isnan(array), axis=(-2, -1))), math.inf, found)  # of zeros, as NumPy
 
 

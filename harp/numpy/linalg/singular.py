@@ -45,7 +45,7 @@ def svd(a: object, /, full_matrices: bool = True, compute_uv: bool = True) -> An
     Gradients of U and Vh need `full_matrices=False`, or MissingRuleError is raised: what else they have is not
     determined. Where singular values are equal, functions that do not depend on the choice of the vectors have their
     gradient, others a finite number without meaning; the same goes for those that are 0. Raises ShapeError for fewer
-    than two axes.
+    than two axes, LinAlgError where iterations find no values; in functions that are traced there is NaN instead.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.svd(hnp.asarray([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False)
@@ -73,7 +73,7 @@ def svdvals(a: object, /) -> Array:
 
 @custom_jvp
 def _reduced(a: Array) -> Any:
-    found = at_once(partial(np.linalg.svd, full_matrices=False), a, finite=True)
+    found = at_once(partial(np.linalg.svd, full_matrices=False), a, finite=True, refused_by=MatrixOp.SVD)
     return lapack(MatrixOp.SVD, a, flags=(True, False)) if found is None else found
 
 
@@ -109,7 +109,7 @@ def _reduced_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any
 
 @custom_jvp
 def _full(a: Array) -> Any:
-    found = at_once(np.linalg.svd, a, finite=True)
+    found = at_once(np.linalg.svd, a, finite=True, refused_by=MatrixOp.SVD)
     return lapack(MatrixOp.SVD, a, flags=(True, True)) if found is None else found
 
 
@@ -120,7 +120,7 @@ def _full_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any, A
 
 @custom_jvp
 def _values(a: Array) -> Any:
-    found = at_once(np.linalg.svdvals, a, finite=True)
+    found = at_once(np.linalg.svdvals, a, finite=True, refused_by=MatrixOp.SVD)
     return lapack(MatrixOp.SVD, a, flags=(False, False))[0] if found is None else found
 
 

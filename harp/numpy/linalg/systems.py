@@ -45,10 +45,11 @@ def solve(a: object, b: object, /) -> Array:
     """The x for which `a @ x` is `b`: NumPy's function.
 
     `a` is a square matrix or a batch of them in the last two axes. `b` is a vector if it has one axis, else a matrix of
-    columns or a batch of them, as in NumPy 2; axes in front broadcast. Integers give float64. Where a matrix is
-    singular, the result has infinities or NaN, as in JAX; NumPy raises. Gradients cost two triangular solutions.
+    columns or a batch of them, as in NumPy 2; axes in front broadcast. Integers give float64. Gradients cost two
+    triangular solutions.
 
-    Raises ShapeError for matrices that are not square and for sizes that do not fit.
+    Raises ShapeError for matrices that are not square and for sizes that do not fit, LinAlgError for a singular matrix;
+    in functions that are traced, as by `harp.jit`, there are infinities or NaN instead, as in JAX.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.solve(hnp.asarray([[0.0, 2.0], [1.0, 1.0]]), hnp.asarray([2.0, 3.0]))
@@ -61,7 +62,7 @@ def solve(a: object, b: object, /) -> Array:
 
 def _solved(own: Array, a: Array, b: Array) -> Array:
     """The solutions for matrices and columns in one batch, of which the matrices are factorised in their own."""
-    found = at_once(np.linalg.solve, a, b)
+    found = at_once(np.linalg.solve, a, b, refused_by=MatrixOp.LU_SOLVE)
     if found is not None:
         return found  # type: ignore[no-any-return]
     factors, order, _ = lapack(MatrixOp.LU, own)
@@ -132,8 +133,9 @@ def tensorinv(a: object, /, ind: int = 2) -> Array:
 def inv(a: object, /) -> Array:
     """The inverse of a square matrix, or of each of a batch in the last two axes: NumPy's function.
 
-    Integers give float64. The inverse of a singular matrix has infinities or NaN, as in JAX; NumPy raises. To solve
-    equations write `solve`, which is faster and more accurate. Raises ShapeError for matrices that are not square.
+    Integers give float64. To solve equations write `solve`, which is faster and more accurate. Raises ShapeError for
+    matrices that are not square, LinAlgError for a singular one; in functions that are traced, as by `harp.jit`, there
+    are infinities or NaN instead, as in JAX.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.inv(hnp.asarray([[1.0, 2.0], [0.0, 4.0]]))
@@ -142,23 +144,25 @@ def inv(a: object, /) -> Array:
     """
     (matrix,), result = operands("inv", a=a)
     require_square("inv", matrix)
-    return astype(_inverse(matrix), result)
+    return astype(inverse(True, matrix), result)
 
 
-@custom_jvp
-def _inverse(a: Array) -> Any:
-    found = at_once(np.linalg.inv, a)
+@partial(custom_jvp, nondiff_argnums=(0,))
+def inverse(refuses: bool, a: Array) -> Any:
+    """The inverses of a batch in the dtype in which it is computed, those of singular matrices not finite if they are
+    not to be refused."""
+    found = at_once(np.linalg.inv, a, refused_by=MatrixOp.LU_SOLVE if refuses else None)
     if found is not None:
         return found
     factors, order, _ = lapack(MatrixOp.LU, a)
     identity = broadcast_to(eye(a.shape[-1], dtype=a.kind), a.shape)
-    return lapack(MatrixOp.LU_SOLVE, factors, order, identity, flags=(False,))[0]
+    return lapack(MatrixOp.LU_SOLVE, factors, order, identity, flags=(False,), refuses=refuses)[0]
 
 
-@_inverse.defjvp
-def _inverse_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+@inverse.defjvp
+def _inverse_tangent(refuses: bool, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """Of x = inv(a): dx = -x @ da @ x."""
-    x: Array = _inverse(*primals)
+    x: Array = inverse(refuses, *primals)
     return x, -matmul(matmul(x, tangents[0]), x)
 
 
@@ -195,7 +199,7 @@ def _sign_and_logarithm(a: Array) -> Any:
 def _logarithm_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any, Any]:
     """Of log det a: sum(inv(a).T * da), of which the real part changes the magnitude, and the rest the sign."""
     sign, logarithm = _sign_and_logarithm(*primals)
-    total = sum_(matrix_transpose(_inverse(*primals)) * tangents[0], (-2, -1))
+    total = sum_(matrix_transpose(inverse(False, *primals)) * tangents[0], (-2, -1))
     size = real(total)
     return (sign, logarithm), (sign * (total - size), size)
 
@@ -228,7 +232,7 @@ def _determinant(a: Array) -> Any:
 def _determinant_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
     """Of d = det(a): d * sum(inv(a).T * da)."""
     determinant: Array = _determinant(*primals)
-    return determinant, determinant * sum_(matrix_transpose(_inverse(*primals)) * tangents[0], (-2, -1))
+    return determinant, determinant * sum_(matrix_transpose(inverse(False, *primals)) * tangents[0], (-2, -1))
 
 
 def _parity(pivots: Array, like: Array) -> Array:

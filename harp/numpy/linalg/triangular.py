@@ -31,10 +31,11 @@ def solve_triangular(
     `a` is a matrix or a batch of them, of which the other triangle is not read, nor, with `unit_diagonal`, the
     diagonal, which is ones then. `b` is a vector if it has one axis, else a matrix of columns or a batch of them; axes
     in front broadcast. With `trans` 1 or "T" `a` is transposed, with 2 or "C" conjugated, too. Integers give float64.
-    Where the diagonal has a zero, the result has infinities or NaN. Gradients are by M. Giles, Collected matrix
-    derivative results for forward and reverse mode algorithmic differentiation (2008): another such solution.
+    Gradients are by M. Giles, Collected matrix derivative results for forward and reverse mode algorithmic
+    differentiation (2008): another such solution.
 
-    Raises ShapeError for matrices that are not square and for sizes that do not fit, ArgumentError for other `trans`.
+    Raises ShapeError for matrices that are not square and for sizes that do not fit, ArgumentError for other `trans`,
+    LinAlgError for a zero on the diagonal; in functions that are traced, there are infinities or NaN instead.
 
     >>> import harp.numpy as hnp
     >>> hnp.linalg.solve_triangular(hnp.asarray([[2.0, 0.0], [1.0, 1.0]]), hnp.asarray([2.0, 3.0]), lower=True)

@@ -2,15 +2,20 @@
 from harp.scipy.stats.families import (
     bernoulli as bernoulli,
     beta as beta,
+    betabinom as betabinom,
     binom as binom,
     cauchy as cauchy,
     chi2 as chi2,
     dirichlet as dirichlet,
     expon as expon,
     gamma as gamma,
+    gennorm as gennorm,
     geom as geom,
+    gumbel_l as gumbel_l,
+    gumbel_r as gumbel_r,
     laplace as laplace,
     logistic as logistic,
+    multinomial as multinomial,
     multivariate_normal as multivariate_normal,
     nbinom as nbinom,
     norm as norm,
@@ -19,4 +24,7 @@ from harp.scipy.stats.families import (
     t as t,
     truncnorm as truncnorm,
     uniform as uniform,
+    vonmises as vonmises,
+    wrapcauchy as wrapcauchy,
 )
+from harp.scipy.stats.ranks import mode as mode, rankdata as rankdata, sem as sem

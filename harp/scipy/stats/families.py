@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 from harp.numpy.activation import sigmoid, softplus
-from harp.numpy.elementwise import abs, exp, expm1, log, log1p, maximum, minimum, tan, where
+from harp.numpy.elementwise import abs, exp, expm1, log, log1p, maximum, minimum, sin, square, tan, where
 from harp.numpy.linalg.factors import cholesky
 from harp.numpy.linalg.products import diagonal
 from harp.numpy.linalg.triangular import solve_triangular
 from harp.numpy.mathematical import atan2
 from harp.numpy.reductions import all, sum
+from harp.scipy.special.bessel import i0e
 from harp.scipy.special.entropy import logit, xlog1py, xlogy
 from harp.scipy.special.errors import log_ndtr, ndtr, ndtri
 from harp.scipy.special.gamma_functions import betaln, gammaln
@@ -70,6 +71,25 @@ beta = Distribution(
     "beta", "a b", lambda x, a, b: xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b), _UNIT, 0.5,
     cdf=lambda x, a, b: betainc(a, b, x), sf=lambda x, a, b: betainc(b, a, 1 - x),
 )  # fmt: skip
+gumbel_r = Distribution(
+    "gumbel_r", "", lambda x: -x - exp(-x), logcdf=lambda x: -exp(-x), sf=lambda x: -expm1(-exp(-x)),
+    ppf=lambda q: -log(-log(q)), isf=lambda q: -log(-log1p(-q)),
+)  # fmt: skip
+gumbel_l = Distribution(
+    "gumbel_l", "", lambda x: x - exp(x), cdf=lambda x: -expm1(-exp(x)), logsf=lambda x: -exp(x),
+    ppf=lambda q: log(-log1p(-q)), isf=lambda q: log(-log(q)),
+)  # fmt: skip
+gennorm = Distribution(
+    "gennorm", "beta", lambda x, beta: log(0.5 * beta) - gammaln(1 / beta) - exp(xlogy(beta, abs(x))), symmetric=True,
+    cdf=lambda x, beta: _sign_of_half(x, 0.5 * gammaincc(1 / beta, exp(xlogy(beta, abs(x))))),
+)  # fmt: skip
+vonmises = Distribution(
+    "vonmises", "kappa", lambda x, kappa: -2 * kappa * square(sin(0.5 * x)) - log(2 * math.pi * i0e(kappa))
+)
+wrapcauchy = Distribution(
+    "wrapcauchy", "c", lambda x, c: log1p(-c * c) - log(2 * math.pi * (square(1 - c) + 4 * c * square(sin(0.5 * x)))),
+    (0.0, 2 * math.pi), 1.0,
+)  # fmt: skip
 t = Distribution("t", "df", lambda x, df: -0.5 * (df + 1) * log1p(x * x / df) - 0.5 * log(df) - betaln(0.5 * df, 0.5))
 pareto = Distribution(
     "pareto", "b", lambda x, b: log(b) - (b + 1) * log(x), (1.0, math.inf), 2.0,
@@ -99,6 +119,11 @@ geom = Distribution(
     "geom", "p", lambda k, p: xlog1py(k - 1, -p) + log(p), (1.0, math.inf), 1.0,
     discrete=True, cdf=lambda k, p: -expm1(xlog1py(k, -p)), logsf=lambda k, p: xlog1py(k, -p),
 )  # fmt: skip
+betabinom = Distribution(
+    "betabinom", "n a b",
+    lambda k, n, a, b: betaln(k + a, n - k + b) - betaln(a, b) - betaln(k + 1, n - k + 1) - log(n + 1),
+    support=lambda n, a, b: (0.0, n), discrete=True,
+)  # fmt: skip
 nbinom = Distribution(
     "nbinom", "n p", lambda k, n, p: xlogy(n, p) + xlog1py(k, -p) - betaln(k + 1, n) - log(k + n), _COUNTS,
     discrete=True, cdf=lambda k, n, p: betainc(n, k + 1, p), sf=lambda k, n, p: betainc(k + 1, n, 1 - p),
@@ -119,5 +144,11 @@ def _dirichlet(x: Array, alpha: Array) -> Array:
     return where(inside, value, -math.inf)
 
 
+def _multinomial(x: Array, n: Array, p: Array) -> Array:
+    value = gammaln(n + 1) + sum(xlogy(x, p) - gammaln(x + 1), -1)
+    return where(all(x >= 0, -1) & (sum(x, -1) == n), value, -math.inf)
+
+
 multivariate_normal = Distribution("multivariate_normal", "mean cov", _normal, joint=True)
 dirichlet = Distribution("dirichlet", "alpha", _dirichlet, joint=True)
+multinomial = Distribution("multinomial", "n p", _multinomial, discrete=True, joint=True)

@@ -405,24 +405,42 @@ def absolute(a: object) -> Array:
     return map_(_op(Op.ABS), a)
 
 
+@cache
+def _extreme(op: Op) -> _Build:
+    """The maximum or minimum of two elements. Of complex numbers one of both by real parts, then imaginary ones, the
+    first one that has a NaN; equal ones share the derivative, as real numbers do."""
+
+    def build(a: Expr, b: Expr) -> Expr:
+        if not a.dtype.is_complex:
+            return apply(op, a, b)
+        pairs = [(apply(part, a), apply(part, b)) for part in (Op.REAL, Op.IMAG)]
+        (first, second), (low, high) = pairs if op is Op.MAX else [pair[::-1] for pair in pairs]
+        same, known_a, known_b = (apply(Op.EQ, p, q) for p, q in (pairs[0], (a, a), (b, b)))
+        above = apply(Op.LT, second, first) | same & apply(Op.LT, high, low)
+        kept, equal = ~known_a | known_b & above, apply(Op.EQ, a, b)
+        return apply(Op.COMPLEX, *(select(equal, apply(op, p, q), select(kept, p, q)) for p, q in pairs))
+
+    return lru_cache(64)(build)
+
+
 def maximum(a: object, b: object) -> Array:
-    """Elementwise maximum; NaN if either is NaN.
+    """Elementwise maximum; NaN if either is NaN. Complex numbers are ordered by real parts, then imaginary ones.
 
     >>> import harp.numpy as hnp
     >>> hnp.maximum(hnp.asarray([1.0, 5.0]), 2.0)
     Array([2., 5.])
     """
-    return map_(_op(Op.MAX), a, b)
+    return map_(_extreme(Op.MAX), a, b)
 
 
 def minimum(a: object, b: object) -> Array:
-    """Elementwise minimum; NaN if either is NaN.
+    """Elementwise minimum; NaN if either is NaN. Complex numbers are ordered by real parts, then imaginary ones.
 
     >>> import harp.numpy as hnp
     >>> hnp.minimum(hnp.asarray([1.0, 5.0]), 2.0)
     Array([1., 2.])
     """
-    return map_(_op(Op.MIN), a, b)
+    return map_(_extreme(Op.MIN), a, b)
 
 
 def real(a: object) -> Array:

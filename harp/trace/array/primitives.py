@@ -35,7 +35,7 @@ from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, plain, refu
 from harp.trace.scalar.expr import Const, Expr, Operand, cast, const
 from harp.trace.scalar.ops import Reduce, result_dtype
 from harp.trace.sizes.integer_checks import IntegerCheck
-from harp.trace.sizes.levels import GROWTH, current, on_growth
+from harp.trace.sizes.levels import GROWTH, STATE, current, on_growth
 from harp.trace.sizes.ranges import size_value
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import (
@@ -67,6 +67,8 @@ def emit(node: Node, weak: bool = False) -> Array:
                 if len(level.sites) % GROWTH == 0:
                     for listener in on_growth:
                         listener(level)
+        if STATE.watch is not None:
+            STATE.watch(node)
         return traced(node, level, weak)
     values = interpret.evaluate_nodes((node,), {}, {})
     if settings.nans:

@@ -12,12 +12,13 @@ import attrs
 import numpy as np
 
 from harp.config import settings
-from harp.errors import NotFiniteError
+from harp.errors import LinAlgError, NotFiniteError
 from harp.trace.eval.interpret import evaluate_node, evaluate_nodes
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph, describe
 from harp.trace.graph.host_calls import silenced
-from harp.trace.graph.node import Iteration, MapReduce, Node, Part, WithBody, walk
+from harp.trace.graph.matrix_functions import MatrixFunction
+from harp.trace.graph.node import Foreign, Iteration, MapReduce, Node, Part, WithBody, walk
 from harp.trace.index.polynomial import Symbol, evaluate
 from harp.trace.scalar.dtypes import NDArray, as_dtype
 from harp.trace.scalar.expr import text
@@ -53,16 +54,19 @@ def require_finite(
         if found is not None:
             site = found.site or user_site()
             place = f"\n  at {site[0]}:{site[1]}" if site else ""
-            raise NotFiniteError(f"{found.text}{''.join(found.steps)}{place}")
+            kind = LinAlgError if found.matrix else NotFiniteError
+            raise kind(f"{found.text}{''.join(found.steps)}{place}")
 
 
 @attrs.frozen
 class _Origin:
-    """What was computed, in which steps of which loops, the inner one first, and the user's line."""
+    """What was computed, in which steps of which loops, the inner one first, and the user's line; whether a matrix has
+    no result."""
 
     text: str
     site: Site | None
     steps: tuple[str, ...] = ()
+    matrix: bool = False
 
 
 @attrs.frozen
@@ -99,7 +103,9 @@ class _Search:
                     found = self.inside(node.whole, values, sizes)
                     site = graph.site(node) or graph.site(node.whole)
                     return found and attrs.evolve(found, site=found.site or site)
-                return _Origin(self.text(node, values), graph.site(node)) if read else None
+                refused = _refused(node, values)
+                text = refused or self.text(node, values)
+                return _Origin(text, graph.site(node), matrix=bool(refused)) if read else None
         return None
 
     def inside(self, node: WithBody, values: Mapping[Node, NDArray], sizes: Sizes) -> _Origin | None:
@@ -136,6 +142,14 @@ class _Search:
         names = {operand: f"x{k}" for k, operand in enumerate(node.inputs)}
         shapes = ", ".join(f"{names[o]} of shape {values[o].shape}" for o in node.inputs)
         return f"{computed}{describe(node, names.__getitem__)}, {shapes}, whose numbers are all finite"
+
+
+def _refused(node: Node, values: Mapping[Node, NDArray]) -> str:
+    """What is wrong with a matrix that has no result, if the node is that of a function of matrices."""
+    whole = node.whole if isinstance(node, Part) else node
+    if not isinstance(whole, Foreign) or not isinstance(whole.routine, MatrixFunction):
+        return ""
+    return whole.routine.refused([values[o] for o in whole.operands], values[whole][0])
 
 
 def _steps(node: WithBody, sizes: Sizes) -> Sequence[int]:

@@ -38,7 +38,7 @@ def has_node(graph: Graph, kinds: tuple[type[Node], ...]) -> bool:
 def silenced(graph: Graph) -> Graph:
     """The same graph, which calls nothing and has no token: where it is computed again, all has been called before.
     What it calls for the values is called."""
-    return attrs.evolve(_with_calls(graph, _silent), token=None) if calls_python(graph) else graph
+    return attrs.evolve(with_calls(graph, _silent), token=None) if calls_python(graph) else graph
 
 
 def without_calls_about(graph: Graph, inputs: Collection[Input]) -> Graph:
@@ -72,7 +72,7 @@ def calling_for_values(graph: Graph, before: Input | None) -> Graph:
         pure = functions.setdefault(node.function, PureFunction(_counting(node.function), "a call in a rule"))
         return Foreign(pure, node.token.shape, node.inputs, (((), i64),)).parts[0]
 
-    called = _with_calls(inline(graph, {before: MapReduce((), (), const(0, i64))}), value)
+    called = with_calls(inline(graph, {before: MapReduce((), (), const(0, i64))}), value)
     assert called.token is not None
     outputs = tuple(_after(called.token, o) for o in called.outputs)
     return Graph(graph.inputs, outputs, called.sites)
@@ -102,7 +102,7 @@ def silent(node: Iteration | Custom) -> Node:
 def muted(graph: Graph) -> Graph:
     """A graph of the same form without the user's code: calls compute what they are given and do nothing, or return
     what their stand-ins compute."""
-    return _with_calls(graph, _mute)
+    return with_calls(graph, _mute)
 
 
 def _mute(node: HostCall | Foreign) -> Node:
@@ -142,10 +142,10 @@ def numbered(graph: Graph, has_lapack: bool) -> tuple[Graph, Functions]:
         found = numbers.setdefault(node.function, len(numbers))
         return HostCall(node.token, node.active, node.operands, found)
 
-    return _with_calls(graph, number), tuple(numbers)
+    return with_calls(graph, number), tuple(numbers)
 
 
-def _with_calls(graph: Graph, rule: Callable[[HostCall | Foreign], Node]) -> Graph:
+def with_calls(graph: Graph, rule: Callable[[HostCall | Foreign], Node]) -> Graph:
     """The graph with something in place of each call, also of those in bodies."""
     if not has_node(graph, (HostCall, Foreign)):
         return graph
@@ -168,5 +168,5 @@ def _with_body(node: Iteration | Custom, body: Body) -> Node:
 
 
 def _in_body(body: Body, rule: Callable[[HostCall | Foreign], Node]) -> Body:
-    made = _with_calls(graph_of(body), rule)
+    made = with_calls(graph_of(body), rule)
     return body if made.outputs == body.outputs else attrs.evolve(body, outputs=made.outputs, sites=sites_of(made))

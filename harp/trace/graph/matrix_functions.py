@@ -17,7 +17,8 @@
     irfft[by_size, by_root](y)         x for y = rfft(x), if divided by n, the length of the result
 
 Without `vectors` there are only the values. Singular matrices have infinities or NaN in their results; what does not
-converge, or has NaN or infinities in it, has NaN in all of them.
+converge, or has NaN or infinities in it, has NaN in all of them. Where numbers are at hand, `refused` says that a
+finite matrix has no result.
 """
 
 from __future__ import annotations
@@ -70,6 +71,8 @@ class MatrixInfo:
 
     A transform takes log2(n) times as many operations, n being the length of the axis that it goes along. Where the row
     `has_length`, operands do not say how long the result is: that is a further shape, and the first argument in NumPy.
+    `refuses` says what a matrix is that has no result, and what helps; `has_none`, which matrices of a batch these are,
+    by the flags, the first operand and the first result.
     """
 
     ranks: tuple[int, ...]
@@ -78,6 +81,8 @@ class MatrixInfo:
     numpy: Callable[..., Sequence[_Matrix]]
     is_transform: bool = False
     has_length: bool = False
+    refuses: str = ""
+    has_none: Callable[[_Flags, _Matrix, _Matrix], NDArray] = lambda flags, a, result: _not_found(a, result)
 
 
 @attrs.frozen(eq=False, weakref_slot=False)
@@ -105,6 +110,14 @@ class MatrixFunction(InternedBase, metaclass=InternedByName):
         factor, sizes = MATRICES[self.op].operations
         return factor, sizes(shapes)
 
+    def refused(self, operands: Sequence[NDArray], result: NDArray) -> str:
+        """What is wrong with the first matrix that has no result, nothing if all have one."""
+        row = MATRICES[self.op]
+        if not row.refuses:
+            return ""
+        places = np.argwhere(row.has_none(self.flags, operands[0], result)).tolist()
+        return f"the matrix{f' at {places[0]}' if places[0] else ''} {row.refuses}" if places else ""
+
     def compute(self, results: Sequence[tuple[tuple[int, ...], DType]], *operands: NDArray) -> list[object]:
         """What NumPy makes of each call; the axes of an array of calls are in front, also of the results."""
         row = MATRICES[self.op]
@@ -129,6 +142,17 @@ def _nothing(shape: tuple[int, ...], dtype: DType) -> NDArray:
 def in_python(function: MatrixFunction) -> PureFunction:
     """The same function, computed by NumPy."""
     return PureFunction(function.compute, function.content(), vectorised=True, takes_results=True)
+
+
+def _has_zero(flags: _Flags, a: _Matrix, result: _Matrix, unit: bool = False) -> NDArray:
+    """Of triangles, which may have a `unit` diagonal that is not read: whether a number on the diagonal is 0."""
+    zero = (np.diagonal(a, axis1=-2, axis2=-1) == 0).any(-1)
+    return np.zeros_like(zero) if unit else np.asarray(zero)
+
+
+def _not_found(a: _Matrix, result: _Matrix) -> NDArray:
+    """Whether finite matrices have NaN as results."""
+    return np.asarray(np.isfinite(a).all((-2, -1)) & np.isnan(result).any(tuple(range(a.ndim - 2, result.ndim))))
 
 
 def _square(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
@@ -293,17 +317,38 @@ def _of_band(shapes: Sequence[Shape]) -> Index:
     return n * (below * (below + above) + columns * (2 * below + above))
 
 
+_SINGULAR = "is singular: harp.numpy.linalg.lstsq and pinv take such, too"
+_NOT_FOUND = "has no {} that iterations have found: divide it by its largest number, or take float64"
+_NOT_POSITIVE = "is not positive definite: add a multiple of the identity, or take harp.numpy.linalg.eigh"
+
+# fmt: off
 MATRICES: dict[MatrixOp, MatrixInfo] = {
-    MatrixOp.CHOLESKY: MatrixInfo((2,), _square, (Fraction(1, 3), _cube), _cholesky),
+    MatrixOp.CHOLESKY: MatrixInfo(
+        (2,), _square, (Fraction(1, 3), _cube), _cholesky,
+        refuses=_NOT_POSITIVE, has_none=lambda flags, a, result: _not_found(np.tril(a), result),
+    ),
     MatrixOp.LU: MatrixInfo((2,), _lu_results, (Fraction(2, 3), _cube), _lu),
-    MatrixOp.LU_SOLVE: MatrixInfo((2, 1, 2), _like_last, (Fraction(2), _solved), _lu_solve),
-    MatrixOp.SOLVE_TRIANGULAR: MatrixInfo((2, 2), _like_last, (Fraction(1), _solved), _triangular),
+    MatrixOp.LU_SOLVE: MatrixInfo(
+        (2, 1, 2), _like_last, (Fraction(2), _solved), _lu_solve, refuses=_SINGULAR, has_none=_has_zero
+    ),
+    MatrixOp.SOLVE_TRIANGULAR: MatrixInfo(
+        (2, 2), _like_last, (Fraction(1), _solved), _triangular,
+        refuses=_SINGULAR, has_none=lambda flags, a, result: _has_zero(flags, a, result, flags[1]),
+    ),
     MatrixOp.SOLVE_BANDED: MatrixInfo((2, 2, 2), _like_last, (Fraction(2), _of_band), _banded),
     MatrixOp.QR: MatrixInfo((2,), _qr_results, (Fraction(4), _cube), _qr),
-    MatrixOp.EIGH: MatrixInfo((2,), _eigh_results, (Fraction(9), _cube), _eigh),
-    MatrixOp.EIG: MatrixInfo((2,), _eig_results, (Fraction(25), _cube), _eig),
-    MatrixOp.SVD: MatrixInfo((2,), _svd_results, (Fraction(14), _cube), _svd),
+    MatrixOp.EIGH: MatrixInfo(
+        (2,), _eigh_results, (Fraction(9), _cube), _eigh,
+        refuses=_NOT_FOUND.format("eigenvalues"), has_none=lambda flags, a, result: _not_found(np.tril(a), result),
+    ),
+    MatrixOp.EIG: MatrixInfo(
+        (2,), _eig_results, (Fraction(25), _cube), _eig, refuses=_NOT_FOUND.format("eigenvalues")
+    ),
+    MatrixOp.SVD: MatrixInfo(
+        (2,), _svd_results, (Fraction(14), _cube), _svd, refuses=_NOT_FOUND.format("singular values")
+    ),
     MatrixOp.FFT: MatrixInfo((2,), _like_last, (Fraction(5), _length), _fft, is_transform=True),
     MatrixOp.RFFT: MatrixInfo((2,), _half, (Fraction(5, 2), _length), _rfft, is_transform=True),
     MatrixOp.IRFFT: MatrixInfo((2,), _real, (Fraction(5), _length), _irfft, is_transform=True, has_length=True),
 }
+# fmt: on

@@ -94,6 +94,7 @@ GROWTH = 1 << 10
 
 class _State(threading.local):
     level: Level | None = None
+    watch: Callable[[Node], None] | None = None  # called with each node that is traced
 
 
 STATE = _State()

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from harp.transforms.jit.profile import Profile
     from harp.transforms.jit.profiling import Profiling
     from harp.transforms.jit.programs import CompiledProgram
+from harp.transforms.staging import called_at_once
 
 
 @attrs.frozen(eq=False)
@@ -204,7 +205,7 @@ class JitFunction(Generic[P, R]):
         self._copies = False  # whether a copy of arguments between devices was warned of
         self._lock = threading.RLock()
         self._forgotten = 0  # the number of programs that were dropped
-        self._made_for: dict[tuple[bool, bool, str], tuple[_ShortWays, _Entries]] = {}
+        self._made_for: dict[tuple[bool, bool, bool, str], tuple[_ShortWays, _Entries]] = {}
         self._choose_entries()
         _register(self)
 
@@ -212,7 +213,7 @@ class JitFunction(Generic[P, R]):
         """Choose the entries for the current device and the current search for NaN and infinities."""
         with self._lock:
             self._runs_on = self._device or settings.device
-            mode = settings.nans, settings.infinities, self._runs_on
+            mode = settings.nans, settings.infinities, settings.jit, self._runs_on
             self._short_ways, self._entries = self._made_for.setdefault(mode, ({}, {}))
 
     @overload
@@ -251,6 +252,8 @@ class JitFunction(Generic[P, R]):
                     self._short_ways[static[0]] = entry.short_way
                     return entry.run(buffers, values, leaves)
             buffers.clear()  # now only their owners hold the buffers
+        if not settings.jit:  # no program is made in this mode
+            return called_at_once(self._function, args, kwargs)
         return self._slow_call(static, dynamic, named)
 
     @overload

@@ -8,7 +8,8 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, ShapeError
+from harp.backends.runtime import lapack
+from harp.errors import ArgumentError, LinAlgError, ShapeError
 
 linalg = hnp.linalg
 RNG = np.random.default_rng(15)
@@ -169,29 +170,101 @@ def test_dtypes(dtype):
 
 
 def test_matrices_that_are_singular():
-    """NumPy raises; here results are not finite, of these matrices only."""
+    """In programs results are not finite, of these matrices only; arrays that have numbers raise, as in NumPy."""
     zero, low = np.zeros((2, 2)), np.array([[1.0, 2.0], [2.0, 4.0]])
     every = np.stack([zero, low, np.eye(2)])
     compute = lambda a: (linalg.inv(a), linalg.solve(a, hnp.ones(2)), linalg.det(a), *linalg.slogdet(a))
-    for f in (compute, harp.jit(compute)):
-        inverse, solution, *others = f(every)
-        assert not np.isfinite(np.asarray(inverse)[:2]).any()
-        assert not np.isfinite(np.asarray(solution)[:2]).any()
-        npt.assert_array_equal(inverse[2], np.eye(2))
-        npt.assert_array_equal(solution[2], np.ones(2))
-        for found, expected in zip(others, ([0, 0, 1], [0, 0, 1], [-np.inf, -np.inf, 0]), strict=True):
-            npt.assert_array_equal(found, expected)
+    inverse, solution, *others = harp.jit(compute)(every)
+    assert not np.isfinite(np.asarray(inverse)[:2]).any()
+    assert not np.isfinite(np.asarray(solution)[:2]).any()
+    npt.assert_array_equal(inverse[2], np.eye(2))
+    npt.assert_array_equal(solution[2], np.ones(2))
+    for found in (others, [linalg.det(every), *linalg.slogdet(every)]):
+        for value, expected in zip(found, ([0, 0, 1], [0, 0, 1], [-np.inf, -np.inf, 0]), strict=True):
+            npt.assert_array_equal(value, expected)
     triangular = harp.jit(lambda a: linalg.solve_triangular(a, hnp.ones(2), lower=True))
-    assert not np.isfinite(np.asarray(triangular(np.array([[0.0, 5.0], [1.0, 1.0]])))).any()
+    assert not np.isfinite(np.asarray(triangular(TRIANGLE))).any()
+
+
+TRIANGLE = np.array([[0.0, 5.0], [1.0, 1.0]])
+INDEFINITE = np.array([[1.0, 2.0], [2.0, 1.0]])
+REFUSED = {
+    "inv": (lambda a: linalg.inv(a), np.array([[1.0, 2.0], [2.0, 4.0]]), "singular"),
+    "matrix_power": (lambda a: linalg.matrix_power(a, -2), np.zeros((2, 2)), "singular"),
+    "solve": (lambda a: linalg.solve(a, hnp.ones(a.shape[-1])), np.array([[1.0, 0.0], [0.0, 0.0]]), "singular"),
+    "solve-matrix": (lambda a: linalg.solve(a, hnp.ones((a.shape[-1], 3))), np.zeros((2, 2), np.complex64), "singular"),
+    "triangle": (lambda a: linalg.solve_triangular(a, hnp.ones(a.shape[-1]), lower=True), TRIANGLE, "singular"),
+    "large": (lambda a: linalg.inv(a), np.ones((20, 20), np.float32), "singular"),
+    "cholesky": (lambda a: linalg.cholesky(a), INDEFINITE, "not positive definite"),
+    "cholesky-large": (lambda a: linalg.cholesky(a), -np.eye(20), "not positive definite"),
+    "cholesky-upper": (lambda a: linalg.cholesky(a, upper=True), INDEFINITE, "not positive definite"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_numpy_refuses(name):
+    f, a, text = REFUSED[name]
+    good = np.eye(len(a), dtype=a.dtype)
+    programs = harp.jit(f), harp.jit(f, check=True)
+    for given in (a, np.stack([good, a])):
+        for g in (f, programs[1]):
+            with pytest.raises(LinAlgError, match=text) as caught:
+                g(given)
+            assert isinstance(caught.value, np.linalg.LinAlgError)
+            assert f"{__file__}:" in str(caught.value)
+        assert not np.isfinite(np.asarray(programs[0](given))).all()
+    assert "at [1]" in str(caught.value)
+    for g in (f, *programs):
+        assert np.isfinite(np.asarray(g(good))).all()
+        assert g(np.zeros((0, *a.shape), a.dtype)).shape[0] == 0
+        assert 0 in g(np.zeros((3, 0, 0), a.dtype)).shape
+
+
+def test_what_numpy_refuses_in_loops_and_derivatives():
+    """Programs end with the step and the line; a solution that is not used is none that is missed."""
+    every = np.stack([np.eye(2), INDEFINITE])
+    loop = harp.jit(lambda xs: harp.scan(lambda c, x: (c + hnp.sum(linalg.cholesky(x)), None), 0.0, xs)[0], check=True)
+    with pytest.raises(LinAlgError, match=r"not positive definite.*, in step 1 of a loop"):
+        loop(every)
+    with pytest.raises(LinAlgError, match="singular"):
+        harp.jit(harp.grad(lambda a: hnp.sum(linalg.inv(a))), check=True)(np.zeros((2, 2)))
+    chosen = harp.jit(lambda a: hnp.where(linalg.det(a) == 0, 0.0, linalg.inv(a)[0, 0]), check=True)
+    assert chosen(np.zeros((2, 2))) == 0
+    with harp.debug.nans():
+        for f in (linalg.cholesky, harp.jit(linalg.cholesky)):
+            with pytest.raises(LinAlgError, match="not positive definite"):
+                f(INDEFINITE)
+    assert np.isnan(np.asarray(harp.grad(lambda a: hnp.sum(linalg.cholesky(a)))(INDEFINITE))).all()
+
+
+def test_iterations_that_do_not_end(monkeypatch):
+    def fails(*args, **kwargs):
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(lapack, "is_there", lambda: False)
+    for name in ("eig", "eigvals", "eigh", "eigvalsh", "svd", "svdvals"):
+        monkeypatch.setattr(np.linalg, name, fails)
+    for name in ("eig", "eigvals", "eigh", "eigvalsh", "svd", "svdvals"):
+        f = getattr(linalg, name)
+        for g in (f, harp.jit(f, check=True)):
+            with pytest.raises(LinAlgError, match="that iterations have found"):
+                g(np.eye(3))
+
+
+def test_factors_of_what_is_not_finite_are_not_refused():
+    with pytest.raises(LinAlgError, match="not positive definite"):
+        linalg.cholesky(np.array([[0.0, np.nan], [0.0, 1.0]]))  # the half that is not read
+    a = np.array([[np.nan, 0.0], [0.0, 1.0]])
+    for f in (linalg.inv, linalg.cholesky, linalg.eigvals, linalg.eigvalsh, linalg.svdvals):
+        assert np.isnan(np.asarray(f(a))).any()
 
 
 def test_matrices_that_are_not_positive_definite():
     bad = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     semidefinite = np.diag([1.0, 0.0, 1.0])
-    for f in (lambda x: x, harp.jit):
-        found = np.asarray(f(linalg.cholesky)(np.stack([bad, np.eye(3) * 4, semidefinite, bad * np.nan])))
-        assert np.isnan(found[[0, 2, 3]]).all()
-        npt.assert_array_equal(found[1], np.eye(3) * 2)
+    found = np.asarray(harp.jit(linalg.cholesky)(np.stack([bad, np.eye(3) * 4, semidefinite, bad * np.nan])))
+    assert np.isnan(found[[0, 2, 3]]).all()
+    npt.assert_array_equal(found[1], np.eye(3) * 2)
 
 
 def test_only_one_triangle_is_read():

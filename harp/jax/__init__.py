@@ -23,6 +23,8 @@ import numpy as np
 
 import harp.debug as debug
 import harp.flatten_util as flatten_util
+import harp.jax.example_libraries as example_libraries
+import harp.jax.experimental as experimental
 import harp.lax as lax
 import harp.nn as nn
 import harp.numpy as numpy
@@ -37,6 +39,8 @@ from harp.backends.devices import device_put
 from harp.backends.devices import devices as devices_of
 from harp.errors import ArgumentError, ConcretizationError, HarpError, LeakedTracerError
 from harp.foreign.callback import pure_callback
+from harp.jax.closures import closure_convert
+from harp.jax.settings import checking_leaks, config, disable_jit, enable_x64, log_compiles
 from harp.numpy.creation import result_type, zeros
 from harp.numpy.missing import no_such_name
 from harp.numpy.types import finfo, iinfo, isdtype, issubdtype
@@ -63,6 +67,7 @@ __all__ = [
     "checking_leaks",
     "checkpoint",
     "checkpoint_policies",
+    "closure_convert",
     "config",
     "core",
     "custom_gradient",
@@ -74,10 +79,13 @@ __all__ = [
     "device_get",
     "device_put",
     "devices",
+    "disable_jit",
     "dtypes",
     "enable_x64",
     "errors",
     "eval_shape",
+    "example_libraries",
+    "experimental",
     "flatten_util",
     "grad",
     "hessian",
@@ -294,55 +302,6 @@ def process_count() -> int:
 def process_index() -> int:
     """0, that of the one process."""
     return 0
-
-
-# Settings of JAX, and the values of them that say what harp does anyway.
-_ACCEPTED: dict[str, tuple[object, ...]] = {
-    "jax_enable_x64": (True,),
-    "jax_platform_name": ("cpu", None),
-    "jax_platforms": ("cpu", None),
-    "jax_debug_nans": (False,),
-    "jax_disable_jit": (False,),
-}
-
-
-class _Config:
-    """JAX's settings."""
-
-    jax_enable_x64 = True
-
-    def update(self, name: str, value: object) -> None:
-        """Raises ArgumentError for a setting that harp does not have, or has otherwise."""
-        if value not in _ACCEPTED.get(name, ()):
-            hint = _INSTEAD.get(name, "see docs/from-jax.md")
-            raise ArgumentError(f"harp has no setting {name}={value!r}: {hint}{where()}")
-
-
-_INSTEAD = {
-    "jax_enable_x64": "float64 is there always; pass float32 arrays to compute in float32",
-    "jax_debug_nans": "write `with harp.debug.nans():`",
-    "jax_disable_jit": "call the function without jit",
-}
-config = _Config()
-
-
-@contextmanager
-def checking_leaks() -> Iterator[None]:
-    """Changes nothing, for an array of a function being traced that is used outside of it is an error always."""
-    yield
-
-
-@contextmanager
-def log_compiles(value: bool = True) -> Iterator[None]:
-    """Changes nothing: the logger "harp" has a line of the level INFO for each program that is compiled."""
-    yield
-
-
-@contextmanager
-def enable_x64(new_val: bool = True) -> Iterator[None]:
-    """Changes nothing, for float64 is there always. Raises ArgumentError for False."""
-    config.update("jax_enable_x64", new_val)
-    yield
 
 
 class _OfTraced(type):
