@@ -271,11 +271,12 @@ def cut_scatter(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | Non
         for u < n: out[idx[u]] += v(u)
             ->  sums[n//block, m] = 0;    block = max(BLOCK, 8*m) for m places
                 for b, u < block: sums[b, idx[b*block + u]] += v(b*block + u);
-                again b { out += sums[b] };
-                for u (the remainder): out[idx[u]] += v(u)
+                for u (the remainder): out[idx[u]] += v(u);
+                again b { out += sums[b] }
 
-    All updates may go to one place, where one float32 would stop to grow at 2**24. A block has eight times as many
-    updates as there are places, so that the sums take an eighth of the memory of the updates at most, and little time.
+    All updates may go to one place, where one float32 would stop to grow at 2**24; so single ones, the remainder, come
+    before the sums. A block has eight times as many updates as there are places, so that the sums take an eighth of the
+    memory of the updates at most, and little time.
     Where blocks end depends on the number of updates and places of one row of a batch only.
     """
     found = _updates(s)
@@ -293,8 +294,8 @@ def cut_scatter(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | Non
         (
             nest(fill, Store(sums, at, const(0, out.dtype))),
             nest(blocks.heads, _added(fresh, found, block, blocks.block * block, (sums, (blocks.block,)))),
-            Repeat(again[0].loop, None, nest(all_places, total)),
             _added(fresh, found, blocks.rest, blocks.whole, (out, ())),
+            Repeat(again[0].loop, None, nest(all_places, total)),
         )
     )
 
