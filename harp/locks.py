@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
@@ -34,12 +36,30 @@ def forkable_lock(owner: object) -> threading.Lock:
 importing = threading.RLock()
 
 
+# Seconds for which a fork waits at most for statements such as `import harp.nn` of other threads.
+_PATIENCE = 10.0
+
+
+def _before_fork() -> None:
+    importing.acquire()
+    end = time.monotonic() + _PATIENCE  # one may wait for a module that this thread is importing
+    while _others_import() and time.monotonic() < end:
+        time.sleep(0.0005)
+
+
+def _others_import() -> bool:
+    """Whether another thread holds the lock of a module of harp, which it looks for, reads or runs."""
+    locks = getattr(sys.modules.get("_frozen_importlib"), "_module_locks", {})
+    held = [lock() for name, lock in [*locks.items()] if name.partition(".")[0] == "harp"]
+    return any(getattr(lock, "owner", None) not in (None, threading.get_ident()) for lock in held)
+
+
 def _after_fork() -> None:
     with suppress(RuntimeError):  # an interrupt has ended the wait
         importing.release()
 
 
-os.register_at_fork(before=importing.acquire, after_in_parent=_after_fork, after_in_child=_after_fork)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 @contextmanager

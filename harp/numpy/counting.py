@@ -326,7 +326,9 @@ def histogramdd(
     listed = [list(g) if isinstance(g, (list, tuple)) else [g] * len(columns) for g in (bins, range)]
     if any(len(given) != len(columns) for given in listed):
         raise ArgumentError(f"histogramdd has bins and ranges for each of {plural(len(columns), 'axes')}{where()}")
-    edges = [histogram_bin_edges(*row) for row in zip(columns, *listed, strict=True)]
+    # Not rounded to float32 over a range, as in NumPy, whose `histogram` rounds them.
+    rows = zip(columns, *listed, strict=True)
+    edges = [histogram_bin_edges(c if r is None else c.astype(dtypes.f64), b, r) for c, b, r in rows]
     flat, outside = as_array(0), as_array(False)
     counts: list[Any] = []
     for column, along in zip(columns, edges, strict=True):

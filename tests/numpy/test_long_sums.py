@@ -46,6 +46,12 @@ def test_long_sums_go_on_growing(device, name):
 
 
 @pytest.mark.parametrize("device", ["c", "opencl", "opencl wide"], indirect=True)
+def test_updates_behind_the_last_block_are_not_lost(device):
+    """They are added before the large sums. The ones beside the large number, of one block, are lost."""
+    assert EXACT - 4096 < float(harp.jit(add)(TERMS[:, 0])) <= EXACT
+
+
+@pytest.mark.parametrize("device", ["c", "opencl", "opencl wide"], indirect=True)
 def test_columns_have_the_same_bits_whatever_is_beside_them(device):
     """Few or many columns, and one thread or several, add in the same order."""
     x = np.random.default_rng(0).normal(size=(9_000, 300)).astype(np.float32)

@@ -271,12 +271,13 @@ def cut_scatter(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | Non
         for u < n: out[idx[u]] += v(u)
             ->  sums[n//block, m] = 0;    block = max(BLOCK, 8*m) for m places
                 for b, u < block: sums[b, idx[b*block + u]] += v(b*block + u);
-                again b { out += sums[b] };
-                for u (the remainder): out[idx[u]] += v(u)
+                for u (the remainder): out[idx[u]] += v(u);
+                again b { out += sums[b] }
 
-    All updates may go to one element, where one float32 would stop growing at 2**24. A block has eight times as many
-    updates as elements, so that sums take at most an eighth of the memory of the updates, and little time. Where blocks
-    end depends only on the numbers of updates and elements of one row of a batch.
+    All updates may go to one element, where one float32 would stop growing at 2**24; so the remainder, single updates,
+    comes before the sums. A block has eight times as many updates as elements, so that sums take at most an eighth of
+    the memory of the updates, and little time. Where blocks end depends only on the numbers of updates and elements of
+    one row of a batch.
     """
     found = _updates(s)
     if found is None:
@@ -293,8 +294,8 @@ def cut_scatter(fresh: FreshLoops, s: Stmt, scratch: list[Buffer]) -> Stmt | Non
         (
             nest(fill, Store(sums, at, const(0, out.dtype))),
             nest(blocks.heads, _added(fresh, found, block, blocks.block * block, (sums, (blocks.block,)))),
-            Repeat(again[0].loop, None, nest(all_places, total)),
             _added(fresh, found, blocks.rest, blocks.whole, (out, ())),
+            Repeat(again[0].loop, None, nest(all_places, total)),
         )
     )
 

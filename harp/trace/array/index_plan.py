@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harp.errors import ArgumentError, IndexOutOfRangeError
+from harp.errors import ArgumentError, IndexOutOfRangeError, ShapeError
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.indexing import Selection, Taken, bound, fill_ellipsis, select, slice_of
 from harp.trace.array.primitives import (
@@ -88,9 +88,13 @@ def is_data(item: object) -> bool:
 
 
 def as_index_array(item: object) -> Array:
-    """Integers or a mask as an array. Raises ArgumentError for what is neither."""
+    """Integers or a mask as an array. Raises ArgumentError for what is neither, ShapeError for rows of
+    different lengths."""
     if isinstance(item, (list, bool)):
-        item = np.zeros(0, np.int64) if item == [] else np.asarray(item)
+        try:
+            item = np.zeros(0, np.int64) if item == [] else np.asarray(item)
+        except ValueError as error:
+            raise ShapeError(f"a list is no array of indices: {str(error).rstrip('.')}{where()}") from None
     array = as_array(item)
     if array.kind.is_inexact:
         raise ArgumentError(

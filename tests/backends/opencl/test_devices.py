@@ -56,6 +56,15 @@ def test_arrays_stay_there(device):
     assert repr(z)[:6] == "Array(" and (z + 1).device == "cpu"
 
 
+def test_arguments_that_are_moved_are_named_once(device, caplog):
+    f = harp.jit(lambda x, weights: x * weights["w"], device="cpu")
+    there = harp.device_put(np.ones(3), device)
+    for _ in range(3):
+        npt.assert_array_equal(f(np.ones(3), {"w": there}), np.ones(3))
+    (said,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "runs on cpu" in said and f"weights['w'] on {device};" in said
+
+
 def test_views_of_the_host_outlive_arrays(device):
     f = harp.jit(lambda x: x * 2)
     kept = [np.asarray(f(harp.device_put(np.full(1000, float(k)), device))) for k in range(20)]

@@ -32,6 +32,8 @@ PROGRAMS = {
     "nested short": (lambda x: harp.fori_loop(0, STEPS, short, x), 1.0),
     "scan": (lambda x: harp.scan(lambda c, _: (wave(0, c), None), x, None, length=10**11)[0], 1.0),
     "vmap": (harp.vmap(lambda x: harp.fori_loop(0, STEPS, wave, x)), np.arange(4.0)),
+    "cut": (lambda x: harp.fori_loop(0, STEPS, lambda i, c: wave(i, c) + x[:100], x[:100]), ones),
+    "every second": (lambda x: harp.fori_loop(0, STEPS, lambda i, c: c * 0.5 + x[:99:2], x[:99:2]), ones),
     "grad": (harp.grad(lambda x: harp.fori_loop(0, STEPS, wave, x, checkpoint_every=10**5)), 1.0),
     "no loop": (lambda x: hnp.sum(hnp.exp(-((x[:, None] - x[None, :]) ** 2)), 1), ones),
     "one sum": (lambda x: hnp.sum(hnp.sin(hnp.arange(10**11) * x)), 1.0),
@@ -71,8 +73,13 @@ def needs_a_compiler():
 
 @pytest.mark.parametrize(
     "threads, names",
-    [(1, ["fori", "nested", "nested short", "scan"]), (1, ["vmap", "grad", "no loop", "one sum"]), (2, ["no loop"])],
-    ids=["loops", "others", "threads"],
+    [
+        (1, ["fori", "nested", "nested short", "scan"]),
+        (1, ["cut", "every second"]),
+        (1, ["vmap", "grad", "no loop", "one sum"]),
+        (2, ["no loop"]),
+    ],
+    ids=["loops", "loops over parts", "others", "threads"],
 )
 def test_long_loops_of_known_length_hear_interrupts(threads, names):
     done = subprocess.run(

@@ -195,6 +195,7 @@ def test_clip_is_a_mode_outside_of_traces_too():
         (lambda x, m: x[ROWS, ROWS, ROWS, ROWS], IndexOutOfRangeError, "4 indices for an array with 3 axes"),
         (lambda x, m: x[..., ROWS, ...], IndexOutOfRangeError, "one `...` only"),
         (lambda x, m: x[ROWS, np.arange(2)], ShapeError, "do not broadcast"),
+        (lambda x, m: x[[[1, 0], [1]]], ShapeError, "no array of indices: .* inhomogeneous"),
         (lambda x, m: x[np.ones(3, bool)], ShapeError, "a mask has the sizes of the axes that it selects from: axis 0"),
         (lambda x, m: x[:, :, np.ones((3, 3), bool)], IndexOutOfRangeError, "too m"),
     ],

@@ -80,12 +80,18 @@ def bound_of(p: Index) -> Bound:
             return bound_of(most)  # c + a - max(a, 0) <= c: the length of a tile
     total = Bound(0.0)
     for monomial, coefficient in p.terms:
-        if coefficient > 0:
-            term = Bound(float(coefficient))
+        rounded = next((atom for atom in monomial if isinstance(atom, FloorDiv)), None) if coefficient < 0 else None
+        if coefficient > 0 or rounded:
+            term = Bound(float(abs(coefficient)))
             for atom in monomial:
-                term = term.times(_bound_of_atom(atom))
+                term = term.times(_rounded_up(atom) if atom is rounded else _bound_of_atom(atom))
             total = total.plus(term)
     return total
+
+
+def _rounded_up(atom: FloorDiv) -> Bound:
+    """A bound on -(a // b), such as the tiles of a row of n elements: -(-n // 4096)."""
+    return _bound_of_atom(FloorDiv(-atom.num, atom.den)).plus(Bound(1.0))
 
 
 def _bound_of_atom(atom: Atom) -> Bound:
