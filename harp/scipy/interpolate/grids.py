@@ -6,7 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import cache, reduce
 from typing import Any
 
 from harp.errors import ArgumentError, ShapeError
@@ -59,6 +59,7 @@ class RegularGridInterpolator:
                 f"RegularGridInterpolator raises no errors about places: leave bounds_error, and look for the NaN of "
                 f"fill_value{place()}"
             )
+        _register()
         name = "RegularGridInterpolator"
         self.method = _checked(method)
         self.values = as_inexact(values)
@@ -149,4 +150,7 @@ def _made(method: str, parts: Iterable[Any]) -> RegularGridInterpolator:
     return made
 
 
-register(RegularGridInterpolator, flatten=lambda g: ((g.points, g.values, g.fill_value), g.method), unflatten=_made)
+@cache
+def _register() -> None:
+    """Make grids trees, from the first one on: no import needs optree."""
+    register(RegularGridInterpolator, flatten=lambda g: ((g.points, g.values, g.fill_value), g.method), unflatten=_made)

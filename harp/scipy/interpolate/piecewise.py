@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import partial, reduce
-from typing import Any, TypeVar
+from functools import cache, partial, reduce
+from typing import Any, Self
 
 import numpy as np
 
@@ -28,22 +28,19 @@ from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
 from harp.tree import register
 
-_C = TypeVar("_C", bound=type[Any])
 
-
-def tree_class(cls: _C) -> _C:
-    """Make objects of a class of polynomials trees, whose parts are coefficients and breakpoints."""
+@cache
+def _register(cls: type[PPoly]) -> None:
+    """Make objects of a class of polynomials trees, from the first one on: no import needs optree."""
     register(cls, flatten=lambda p: ((p.c, p.x), (p.extrapolate, p.axis)), unflatten=partial(_made, cls))
-    return cls
 
 
 def _made(cls: type[Any], fixed: tuple[Any, ...], parts: Iterable[Any]) -> Any:
-    made = object.__new__(cls)
+    made = cls.__new__(cls)
     (made.c, made.x), (made.extrapolate, made.axis) = parts, fixed
     return made
 
 
-@tree_class
 class PPoly:
     """Between `x[i]` and `x[i + 1]` the sum of `c[k - m, i] * (t - x[i])**m` over the powers m, of which k is highest.
 
@@ -65,6 +62,12 @@ class PPoly:
     x: Array
     extrapolate: bool | str
     axis: int
+
+    def __new__(cls, *args: object, **keywords: object) -> Self:
+        """An object whose class is one of trees."""
+        own: Any = cls
+        _register(own)
+        return super().__new__(cls)
 
     def __init__(self, c: object, x: object, extrapolate: bool | str | None = None, axis: int = 0) -> None:
         coefficients, nodes = common("PPoly", x, c=c)

@@ -20,7 +20,7 @@ from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import sum as sum_
 from harp.numpy.types import finfo
 from harp.scipy.banded import solve_banded
-from harp.scipy.interpolate.piecewise import PPoly, checked, common, tree_class
+from harp.scipy.interpolate.piecewise import PPoly, checked, common
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import known_numbers, normalize_axis
 from harp.trace.sizes.size import unify
@@ -30,7 +30,6 @@ _NAK, _PERIODIC = "not-a-knot", "periodic"
 _Condition = str | tuple[int, Array]
 
 
-@tree_class
 class CubicHermiteSpline(PPoly):
     """The cubic polynomials with given values `y` and slopes `dydx` at `x`, which increases: see `PPoly`.
 
@@ -76,7 +75,6 @@ def _steps(nodes: Array, values: Array) -> tuple[Array, Array]:
     return wide, diff(values, axis=0) / wide
 
 
-@tree_class
 class CubicSpline(CubicHermiteSpline):
     """The function through points `y` at `x`, which increases, of cubic polynomials with two continuous derivatives.
 
@@ -206,7 +204,6 @@ def _require_real(name: str, values: Array) -> None:
         raise ArgumentError(f"y of {name} has real numbers: interpolate real and imaginary parts{place()}")
 
 
-@tree_class
 class PchipInterpolator(CubicHermiteSpline):
     """The function through points `y` at `x`, which increases, of cubic polynomials that rise and fall as these do.
 
@@ -244,7 +241,6 @@ def _one_sided(near: Array, far: Array, rise: Array, next_rise: Array) -> Array:
     return where(sign(slope) != sign(rise), 0, where(steep, 3 * rise, slope))
 
 
-@tree_class
 class Akima1DInterpolator(CubicHermiteSpline):
     """The function through points `y` at `x`, which increases, of cubic polynomials that each depend on six points.
 
