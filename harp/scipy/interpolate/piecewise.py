@@ -35,7 +35,7 @@ def _register(cls: type[PPoly]) -> None:
     register(cls, flatten=lambda p: ((p.c, p.x), (p.extrapolate, p.axis)), unflatten=partial(_made, cls))
 
 
-def _made(cls: type[Any], fixed: tuple[Any, ...], parts: Iterable[Any]) -> Any:
+def _made(cls: type[PPoly], fixed: tuple[Any, ...], parts: Iterable[Any]) -> Any:
     made = cls.__new__(cls)
     (made.c, made.x), (made.extrapolate, made.axis) = parts, fixed
     return made
