@@ -1,4 +1,7 @@
-"""Reductions that leave NaN out: each is the plain one, of what stands for a NaN, and of how many there are."""
+"""Reductions that leave NaN out: each is the plain one, of what stands for a NaN, and of how many there are.
+
+`initial` and the mask `where` are those of the plain ones.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from harp.numpy.cumulative import cumprod, cumsum
 from harp.numpy.elementwise import isnan, logical_not, logical_or
 from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import all as all_
-from harp.numpy.reductions import argmax, argmin, prod, sum
+from harp.numpy.reductions import argmax, argmin, chosen, prod, sum
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import min as min_
 from harp.trace.array.arithmetic import divide, equal, less, subtract
@@ -20,7 +23,7 @@ from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, map_, normalize_axes, require_elements
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype, real_of
-from harp.trace.source_locations import where
+from harp.trace.source_locations import where as place
 
 
 def _replaced(x: object, value: float) -> Array:
@@ -34,24 +37,40 @@ def _with_elements(name: str, x: object, axis: object) -> Array:
     return array
 
 
-def nansum(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+def nansum(
+    x: object,
+    axis: object = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    initial: object = None,
+    where: object = None,
+) -> Array:
     """The sum over axes of what is not NaN; of nothing, 0.
 
     >>> import harp.numpy as hnp
     >>> nansum(hnp.asarray([1.0, float("nan"), 2.0]))
     Array(3.)
     """
-    return sum(_replaced(x, 0), axis, dtype, keepdims)
+    return sum(_replaced(x, 0), axis, dtype, keepdims, initial=initial, where=where)
 
 
-def nanprod(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+def nanprod(
+    x: object,
+    axis: object = None,
+    dtype: DTypeLike | None = None,
+    keepdims: bool = False,
+    *,
+    initial: object = None,
+    where: object = None,
+) -> Array:
     """The product over axes of what is not NaN; of nothing, 1.
 
     >>> import harp.numpy as hnp
     >>> hnp.nanprod(hnp.asarray([2.0, hnp.nan, 3.0]))
     Array(6.)
     """
-    return prod(_replaced(x, 1), axis, dtype, keepdims)
+    return prod(_replaced(x, 1), axis, dtype, keepdims, initial=initial, where=where)
 
 
 def nancumsum(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
@@ -74,26 +93,34 @@ def nancumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -
     return cumprod(_replaced(x, 1), axis, dtype)
 
 
-def nanmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def nanmax(
+    x: object, axis: object = None, keepdims: bool = False, *, initial: object = None, where: object = None
+) -> Array:
     """The maximum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements.
 
     >>> import harp.numpy as hnp
     >>> nanmax(hnp.asarray([1.0, float("nan"), 2.0]))
     Array(2.)
     """
+    if initial is not None or where is not None:
+        return max_(_replaced(x, -math.inf), axis, keepdims, initial=initial, where=where)
     array = _with_elements("nanmax", x, axis)
     if not array.kind.is_float:
         return max_(array, axis, keepdims)
     return choose(all_(isnan(array), axis, keepdims), math.nan, max_(_replaced(array, -math.inf), axis, keepdims))
 
 
-def nanmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def nanmin(
+    x: object, axis: object = None, keepdims: bool = False, *, initial: object = None, where: object = None
+) -> Array:
     """The minimum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements.
 
     >>> import harp.numpy as hnp
     >>> hnp.nanmin(hnp.asarray([2.0, hnp.nan, 3.0]))
     Array(2.)
     """
+    if initial is not None or where is not None:
+        return min_(_replaced(x, math.inf), axis, keepdims, initial=initial, where=where)
     array = _with_elements("nanmin", x, axis)
     if not array.kind.is_float:
         return min_(array, axis, keepdims)
@@ -142,11 +169,13 @@ def _target(name: str, array: Array, dtype: DTypeLike | None) -> dtypes.DType:
         return array.kind if array.kind.is_inexact else dtypes.f64
     target = as_dtype(dtype)
     if not target.is_inexact:
-        raise DTypeError(f"{name} gives fractions, {target.numpy} has none; convert it with .astype{where()}")
+        raise DTypeError(f"{name} gives fractions, {target.numpy} has none; convert it with .astype{place()}")
     return target
 
 
-def nanmean(x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False) -> Array:
+def nanmean(
+    x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
+) -> Array:
     """The mean over axes of what is not NaN; NaN if all are. Integers and bool give float64.
 
     Raises DTypeError for a dtype of integers.
@@ -158,12 +187,18 @@ def nanmean(x: object, axis: object = None, dtype: DTypeLike | None = None, keep
     array = as_array(x)
     target = _target("nanmean", array, dtype)
     inner = dtypes.computing(target)
-    wide = array.astype(inner)
+    wide = chosen(array.astype(inner), where, math.nan)
     return divide(nansum(wide, axis, keepdims=keepdims), _count(wide, axis, keepdims, inner)).astype(target)
 
 
 def nanvar(
-    x: object, axis: object = None, dtype: DTypeLike | None = None, ddof: object = 0, keepdims: bool = False
+    x: object,
+    axis: object = None,
+    dtype: DTypeLike | None = None,
+    ddof: object = 0,
+    keepdims: bool = False,
+    *,
+    where: object = None,
 ) -> Array:
     """The variance over axes of what is not NaN, with n - ddof in place of its number n; NaN unless above 0.
 
@@ -173,7 +208,7 @@ def nanvar(
     >>> hnp.nanvar(hnp.asarray([1.0, hnp.nan, 3.0]), ddof=1)
     Array(2.)
     """
-    return _spread(_variance, x, axis, dtype, ddof, keepdims)
+    return _spread(_variance, x, axis, dtype, ddof, keepdims, where)
 
 
 def _variance(distance: Array, axis: object, keepdims: bool, count: Array) -> Array:
@@ -185,13 +220,19 @@ def _deviation(distance: Array, axis: object, keepdims: bool, count: Array) -> A
 
 
 def _spread(
-    build: Callable[..., Array], x: object, axis: object, dtype: DTypeLike | None, ddof: object, keepdims: bool
+    build: Callable[..., Array],
+    x: object,
+    axis: object,
+    dtype: DTypeLike | None,
+    ddof: object,
+    keepdims: bool,
+    where: object,
 ) -> Array:
     """What `build` makes of the distances from the mean, 0 for NaN, and of n - ddof; NaN unless that is above 0."""
     array = as_array(x)
     target = _target("nanvar or nanstd", array, dtype)
     inner = dtypes.computing(target)
-    wide = array.astype(inner)
+    wide = chosen(array.astype(inner), where, math.nan)
     distance = map_(operator.sub, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))
     left = subtract(_count(wide, axis, keepdims, inner), ddof)
     result = build(choose(isnan(wide), 0, distance), axis, keepdims, choose(less(0, left), left, 1))
@@ -199,7 +240,13 @@ def _spread(
 
 
 def nanstd(
-    x: object, axis: object = None, dtype: DTypeLike | None = None, ddof: object = 0, keepdims: bool = False
+    x: object,
+    axis: object = None,
+    dtype: DTypeLike | None = None,
+    ddof: object = 0,
+    keepdims: bool = False,
+    *,
+    where: object = None,
 ) -> Array:
     """The standard deviation over axes of what is not NaN, the square root of `nanvar`.
 
@@ -207,4 +254,4 @@ def nanstd(
     >>> hnp.nanstd(hnp.asarray([1.0, hnp.nan, 3.0]))
     Array(1.)
     """
-    return _spread(_deviation, x, axis, dtype, ddof, keepdims)
+    return _spread(_deviation, x, axis, dtype, ddof, keepdims, where)

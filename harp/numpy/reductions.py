@@ -57,7 +57,7 @@ def _total(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, kee
     return marked(result, array.weak and dtype is None)
 
 
-def _chosen(x: object, mask: object, otherwise: object) -> Array:
+def chosen(x: object, mask: object, otherwise: object) -> Array:
     """The elements where a mask holds, and a number in place of the others. Raises ShapeError if it does not fit."""
     array = as_array(x)
     return array if mask is None else choose(_mask(array, mask), array, otherwise)
@@ -88,7 +88,7 @@ def sum(
     >>> hnp.sum(hnp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=1)
     Array([3., 7.])
     """
-    total = _total(Reduce.SUM, _chosen(x, where, 0), axis, dtype, keepdims)
+    total = _total(Reduce.SUM, chosen(x, where, 0), axis, dtype, keepdims)
     return _with_initial(total, initial, lambda a, b: a + b)
 
 
@@ -109,7 +109,7 @@ def prod(
     >>> hnp.prod(hnp.asarray([2.0, 3.0, 4.0]))
     Array(24.)
     """
-    total = _total(Reduce.PROD, _chosen(x, where, 1), axis, dtype, keepdims)
+    total = _total(Reduce.PROD, chosen(x, where, 1), axis, dtype, keepdims)
     return _with_initial(total, initial, lambda a, b: a * b)
 
 
@@ -119,7 +119,7 @@ def _extreme(reduce: Reduce, x: object, axis: object, keepdims: bool, initial: o
     if array.kind.is_complex and (initial is not None or mask is None):
         if initial is None:
             require_elements(name, array, axes)
-        result = _complex_extreme(reduce, _chosen(array, mask, reduce.identity(array.kind)), axes, keepdims)
+        result = _complex_extreme(reduce, chosen(array, mask, reduce.identity(array.kind)), axes, keepdims)
         if initial is None:
             return result
         more = broadcast_to(map_(lambda e: e, initial, to=array.kind), result.shape)
@@ -129,7 +129,7 @@ def _extreme(reduce: Reduce, x: object, axis: object, keepdims: bool, initial: o
     if initial is None:
         raise ArgumentError(f"{name} with where may have no elements; say what it is then with initial{place()}")
     result_dtype(reduce.value, (array.kind, array.kind))
-    folded = fold(lambda e: e, _chosen(array, mask, reduce.identity(array.kind)), reduce, axes, keepdims)
+    folded = fold(lambda e: e, chosen(array, mask, reduce.identity(array.kind)), reduce, axes, keepdims)
     return _with_initial(folded, initial, lambda a, b: apply(reduce.value, a, b))
 
 
@@ -188,7 +188,7 @@ def any(x: object, axis: object = None, keepdims: bool = False, *, where: object
     >>> hnp.any(hnp.asarray([[0, 1], [0, 0]]), axis=1)
     Array([ True, False])
     """
-    return _truth(Reduce.MAX, _chosen(x, where, 0), axis, keepdims)
+    return _truth(Reduce.MAX, chosen(x, where, 0), axis, keepdims)
 
 
 def all(x: object, axis: object = None, keepdims: bool = False, *, where: object = None) -> Array:
@@ -198,7 +198,7 @@ def all(x: object, axis: object = None, keepdims: bool = False, *, where: object
     >>> hnp.all(hnp.asarray([[True, False], [True, True]]), axis=1)
     Array([False,  True])
     """
-    return _truth(Reduce.MIN, _chosen(x, where, 1), axis, keepdims)
+    return _truth(Reduce.MIN, chosen(x, where, 1), axis, keepdims)
 
 
 def _first(reduce: Reduce, name: str, x: object, axis: object, keepdims: bool) -> Array:
@@ -284,7 +284,7 @@ def mean(
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
     inner = computing(target)  # a sum in float16 would overflow
-    total = _total(Reduce.SUM, _chosen(array, where, 0), axes, inner, keepdims)
+    total = _total(Reduce.SUM, chosen(array, where, 0), axes, inner, keepdims)
     result = _over(total, _count(array, axes, keepdims, where), inner)
     return marked(in_dtype(result, target), array.weak and dtype is None)
 
@@ -341,7 +341,7 @@ def _spread(
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
     centre = mean(array, axes, dtype=computing(target), keepdims=True, where=where)
-    distances = _chosen(map_(lambda e, m: e - m, array, centre, to=computing(target)), where, 0)
+    distances = chosen(map_(lambda e, m: e - m, array, centre, to=computing(target)), where, 0)
     result = build(distances, axes, _less(_count(array, axes, keepdims, where), ddof))
     return marked(in_dtype(result, real_of(target)), array.weak and dtype is None)
 

@@ -253,3 +253,20 @@ def test_masks_that_do_not_fit():
     with pytest.raises(ArgumentError, match="the mask where is a str"):
         hnp.sum(np.ones(3), where="all")
     assert float(hnp.max(np.zeros(0), initial=3.0)) == 3.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("name", ["nansum", "nanprod", "nanmean", "nanvar", "nanstd", "nanmax", "nanmin"])
+def test_masks_leave_elements_out_beside_nan(name, dtype):
+    rng = np.random.default_rng(0)
+    x, mask = rng.integers(-4, 5, (4, 5)).astype(dtype), rng.random((4, 5)) < 0.6
+    if dtype != np.int64:
+        x[rng.random((4, 5)) < 0.3] = np.nan
+    initial = {"initial": 2} if name in ("nansum", "nanprod", "nanmax", "nanmin") else {}
+    for axis in (None, 0, 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
+            expected = getattr(np, name)(x, axis=axis, where=mask, **initial)
+        for f in (lambda f: f, harp.jit):
+            result = f(lambda x, mask, axis=axis: getattr(hnp, name)(x, axis, where=mask, **initial))(x, mask)
+            np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-5)
