@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from itertools import chain
 
 import attrs
 
@@ -70,32 +71,24 @@ def rewrite_nests(kernel: Kernel, target: Target) -> Kernel:
     """The kernel with the rules applied."""
     context = Context(target, FreshLoops(kernel))
     body = kernel.body
-    for rule in RULES:
+    for rule in chain.from_iterable(RULES):
         body = everywhere(context, rule, body)
     return kernel.with_body(body)
 
 
-RULES: tuple[Rule, ...] = (
-    small_products,
-    interleaved,
-    contraction,
-    few_terms,
-    transpose_tiles,
-    coalesce,
-    small_matrices,
-    packed_rows,
-    interchanged,
-    narrow_columns,
-    columns,
-    outer_vectorised,
-    row_dots,
-    partial_accumulators,
-    blocked_sums,
-    several_terms,
-    early_exits,
-    vectorised,
-    staged_halves,
-    written_out,
+# Rules of one row may be exchanged: they fit different nests. Beside a row is why it stands before the next ones.
+RULES: tuple[tuple[Rule, ...], ...] = (
+    (small_products, interleaved),  # contraction takes products of all sizes; running sums are no loops for vectors
+    (contraction, few_terms),  # products have rows and columns before loops are merged; few terms are elementwise work
+    (transpose_tiles,),  # loops that go along memory in one operand, and not in another one, would be merged
+    (coalesce,),  # one loop needs no version for small sizes, and no vector over several rows
+    (small_matrices,),  # matrices of 2 to 4 rows would be narrow rows
+    (packed_rows, interchanged, narrow_columns),  # columns takes all loops along memory, however few columns there are
+    (columns, outer_vectorised),  # sums of columns and of short rows have no long chain along memory
+    (row_dots,),  # long sums of products are the library's, which has accumulators of its own
+    (partial_accumulators, blocked_sums),  # all other sums, of whose loops the next row makes vectors
+    (several_terms, early_exits, vectorised),  # the last row looks for vectors
+    (staged_halves, written_out),
 )
 
 
