@@ -13,7 +13,7 @@ import numpy as np
 from harp.errors import ArgumentError, DTypeError
 from harp.trace.array import arithmetic
 from harp.trace.array.array import Array
-from harp.trace.scalar.dtypes import DType, Kind, as_dtype, bf16, promote, real_of
+from harp.trace.scalar.dtypes import DType, Kind, as_dtype, format_of, integer_limits, promote, real_of
 from harp.trace.source_locations import where
 
 
@@ -54,12 +54,8 @@ def finfo(dtype: object, /) -> FloatInfo:
     found = real_of(_dtype_of(dtype))
     if not found.is_float:
         raise DTypeError(f"finfo is for floating dtypes, not {found.numpy}; use iinfo{where()}")
-    if found is bf16:  # 8 bits of exponent, 7 of fraction
-        largest = 2.0**128 - 2.0**120
-        return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, found.numpy)
-    info = np.finfo(found.numpy.name)
-    largest, eps = float(info.max), float(info.eps)
-    return FloatInfo(info.bits, eps, largest, -largest, float(info.smallest_normal), found.numpy)
+    info = format_of(found)
+    return FloatInfo(8 * found.itemsize, info.eps, info.max, -info.max, info.tiny, found.numpy)
 
 
 def iinfo(dtype: object, /) -> IntegerInfo:
@@ -71,8 +67,8 @@ def iinfo(dtype: object, /) -> IntegerInfo:
     found = _dtype_of(dtype)
     if not found.is_integer:
         raise DTypeError(f"iinfo is for integer dtypes, not {found.numpy}; use finfo{where()}")
-    info = np.iinfo(found.numpy.name)
-    return IntegerInfo(info.bits, int(info.max), int(info.min), found.numpy)
+    info = integer_limits(found)
+    return IntegerInfo(info.bits, info.max, info.min, found.numpy)
 
 
 def can_cast(from_: object, to: object, /) -> bool:

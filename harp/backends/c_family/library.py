@@ -91,7 +91,7 @@ _INFINITY = {f16: "0x7c00", bf16: "0x7f80", f32: "0x7f800000", f64: "0x7ff000000
 
 def _sorts() -> Iterator[LibraryRoutine]:
     for dtype in ALL:
-        if dtype.kind is Kind.COMPLEX:
+        if dtype.is_complex or dtype.is_tiny:
             continue
         macros: _Macros = (("HARP_DTYPE", dtype.name), ("HARP_BITS", 8 * dtype.itemsize))
         macros += (("HARP_INFINITY", _INFINITY[dtype]),) if dtype in _INFINITY else ()

@@ -1,5 +1,5 @@
-"""Legalisation, from graph to graph: complex numbers by their parts, and float16 and bfloat16 in float32: what machines
-compute with.
+"""Legalisation, from graph to graph: complex numbers by their parts, dtypes for storage in float32 or int8: what
+machines compute with.
 
     map (z, w) -> mul(x0, x1)  ->  map (z, w) -> complex(re*re - im*im, re*im + im*re), with re of x0 := real(x0), ...
     sum (z, w) -> mul(x0, x1)  ->  the same as one sum; where panels serve the product, four real products and a map
@@ -15,11 +15,23 @@ from harp.errors import VerificationError
 from harp.lower.graph.complex import split
 from harp.trace.graph.body import graph_of, in_place, with_body
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Cumulative, Custom, Iteration, MapReduce, Node, Part, Put, Scatter, View, positions
+from harp.trace.graph.node import (
+    Cumulative,
+    Custom,
+    Iteration,
+    MapReduce,
+    Node,
+    Part,
+    Put,
+    RowWise,
+    Scatter,
+    View,
+    positions,
+)
 from harp.trace.graph.rebuild import with_inputs
 from harp.trace.index.polynomial import Loop, loops_in
-from harp.trace.scalar.dtypes import computing, real_of
-from harp.trace.scalar.expr import Apply, Operand, apply, cast, walk
+from harp.trace.scalar.dtypes import DType, computing, real_of
+from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, walk
 from harp.trace.scalar.halves import rounded, widened
 from harp.trace.scalar.ops import Op, Reduce
 
@@ -37,6 +49,8 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
         return legalise(in_place(node.whole)).outputs[node.number]  # its derivatives have been asked for by now
     if isinstance(node, Scatter):
         return _scatter_in_float32(node)
+    if isinstance(node, RowWise):
+        return _rows_in_float32(node)
     if isinstance(node, Cumulative):
         return _running_in_float32(node)
     if not isinstance(node, MapReduce):
@@ -47,34 +61,49 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def _in_float32(node: MapReduce) -> Node:
-    """The computation of float16 and bfloat16, rounded once in the end."""
+    """The computation of dtypes for storage, rounded once in the end."""
     wide = widened(node.expr)
     if node.reduce is None:
         return MapReduce(node.domain, node.operands, rounded(wide, node.dtype))
     reduced = MapReduce(node.domain, node.operands, wide, node.reduce, node.axes)
     if reduced.dtype is node.dtype:
         return reduced
-    return MapReduce(node.shape, (reduced,), rounded(Operand(reduced.dtype, 0), node.dtype))
+    value: Expr = Operand(reduced.dtype, 0)
+    if node.dtype.is_tiny and node.reduce in (Reduce.MAX, Reduce.MIN):  # of nothing: the end of the narrow dtype
+        value = apply(node.reduce.value, value, widened(const(node.reduce.identity(node.dtype), node.dtype)))
+    return MapReduce(node.shape, (reduced,), rounded(value, node.dtype))
+
+
+def _rows_in_float32(node: RowWise) -> Node:
+    """Rows of float8 and int4 are in the order of the numbers."""
+    if not any(o.dtype.is_tiny for o in node.operands):
+        return node
+    operands = (_cast(o, computing(o.dtype)) if o.dtype.is_tiny else o for o in node.operands)
+    return _cast(RowWise(node.function, tuple(operands), node.reverse), node.dtype)
+
+
+def _cast(node: Node, dtype: DType) -> Node:
+    return MapReduce(node.shape, (node,), cast(Operand(node.dtype, 0), dtype))
 
 
 def _scatter_in_float32(node: Scatter) -> Node:
-    """The updates of float16 and bfloat16 take turns in float32: an element is rounded once."""
+    """The updates of dtypes for storage take turns in float32: an element is rounded once."""
     wide = computing(node.dtype)
     if wide is node.dtype or node.kind is Put.SET:
         return node
-    base, updates = (MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in (node.base, node.updates))
+    base, updates = (_cast(n, wide) for n in (node.base, node.updates))
     made = Scatter(base, node.indices, updates, node.kind, node.clips, node.unique, node.strict)
-    return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
+    return _cast(made, node.dtype)
 
 
 def _running_in_float32(node: Cumulative) -> Node:
-    """What runs along float16 and bfloat16 does so in float32: each result is rounded once."""
+    """What runs along dtypes for storage does so in float32: each result is rounded once."""
     wide = computing(node.dtype)
     if wide is node.dtype:
         return node
-    operands = tuple(MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in node.operands)
+    operands = tuple(_cast(n, wide) for n in node.operands)
     made = Cumulative(operands, node.reduce, node.axis, node.backward)
-    return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
+    return _cast(made, node.dtype)
 
 
 def _is_complex_product(node: MapReduce) -> bool:
@@ -129,6 +158,6 @@ def verify_legalised(graph: Graph) -> None:
 
 def _is_left(e: Apply) -> bool:
     dtypes = {a.dtype for a in e.operands}
-    if any(d.is_half for d in dtypes):
+    if any(d.is_stored for d in dtypes):
         return e.op is Op.CAST
     return not any(d.is_complex for d in dtypes) or e.op in (Op.REAL, Op.IMAG)

@@ -105,7 +105,7 @@ def specials(dtype: DType) -> np.ndarray:
     """The values at which an operation can go wrong."""
     if dtype is bool_:
         return np.array([False, True])
-    if dtype.is_half:  # and around their own limits
+    if dtype.is_stored:  # and around their own limits
         with np.errstate(all="ignore"):
             limits = np.array([65504, 65519, 6.1e-5, 6e-8, 2.9e-8, 3.39e38, 1.2e-38, 1 + 2**-11, 1 + 2**-8], np.float32)
             return np.concatenate([specials(f32), limits, -limits]).astype(dtype.numpy)
@@ -151,7 +151,7 @@ def case(op: Op, dtype: DType, cast_to: DType | None = None) -> tuple[Expr, DTyp
 
 def has_case(op: Op, dtype: DType) -> bool:
     """Of float16 and bfloat16 there are casts only, and complex numbers are mostly gone when programs are printed."""
-    return op is not Op.CAST and not dtype.is_half and dtype.kind in scalar.ROWS[op]
+    return op is not Op.CAST and not dtype.is_stored and dtype.kind in scalar.ROWS[op]
 
 
 CASES = [
@@ -212,7 +212,7 @@ def test_operation(number: int, operation_results: list[np.ndarray]) -> None:
     expected = expr.evaluate(e, lambda x: arrays[x.buffer])  # type: ignore[attr-defined]
     if e.op is Op.FMA:
         return check_fma(got, *arrays.values())
-    if e.dtype.is_half:  # their bits, and those of NaN
+    if e.dtype.is_stored:  # their bits, and those of NaN
         got, expected = got.view(np.uint16), expected.view(np.uint16)
     if e.dtype.is_complex and e.op is Op.MUL:
         return np.testing.assert_allclose(got, expected, rtol=1e-6)
@@ -317,7 +317,7 @@ def test_only_what_is_used_is_printed() -> None:
     assert max(map(len, source.splitlines())) <= 120
 
 
-@pytest.mark.parametrize("dtype", [d for d in ALL if not d.is_half and not d.is_complex], ids=str)
+@pytest.mark.parametrize("dtype", [d for d in ALL if not d.is_stored and not d.is_complex], ids=str)
 def test_literals_are_exact(dtype: DType) -> None:
     for value in specials(dtype).tolist():
         text = scalar.literal(const(value, dtype)).strip("()f").replace("INT32_MIN", str(-(2**31)))
