@@ -101,7 +101,7 @@ ROWS: Mapping[Op, Row] = {
     Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
     Op.STOP: _on(_ALL, "{a}"),
     Op.OPAQUE: _on(_FLOAT, "{a}"),
-    Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
+    Op.FMA: _on(_INTS, "({a}*{b} + {c})") | _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
     Op.COMPLEX: {Kind.FLOAT: "harp_complex_{t}({a}, {b})"},
     Op.REAL: _on(_COMPLEX, "harp_real_{s}({a})"),
     Op.IMAG: _on(_COMPLEX, "harp_imag_{s}({a})"),
@@ -127,7 +127,7 @@ HALVES = "elements/halves.h"
 _FROM_LOW_BITS = {i4: "(int8_t)((({a} & 15) ^ 8) - 8)", u4: "(uint8_t)({a} & 15)"}
 
 # C computes these in `int` for narrower types, and the result may not fit: the cast back wraps.
-_WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT}
+_WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT, Op.FMA}
 
 
 def headers(e: Apply) -> tuple[str, ...]:

@@ -27,13 +27,13 @@ import attrs
 from harp.lower.cost_model import weigh
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Renaming, Tile, nest, privatise, sequence
-from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one
+from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one, panel_vectors
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.digits import over_digits
 from harp.lower.rewrite.loop_primitives import Context, flat, specialise, split, strips
 from harp.trace.index.division import Substitution, maximum
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, as_index, of
-from harp.trace.scalar.dtypes import f32, f64
+from harp.trace.scalar.dtypes import f32, f64, i32
 from harp.trace.scalar.expr import Expr, apply, const
 from harp.trace.scalar.ops import Op
 
@@ -45,7 +45,7 @@ _ROWS = 512
 # With fewer rows than this, or elements in all, packing costs more than it saves where memory is read in order anyway.
 _FEW_ROWS, _FEW_ELEMENTS = 3, 32
 # Dtypes of which backends pack panels themselves, where an operand lies in memory as it is.
-_PACKED = (f32, f64)
+_PACKED = (f32, f64, i32)
 # The cost of what is computed of the sums up to which it is printed a second time, for panels without gaps.
 _REPEATED = 16
 
@@ -53,7 +53,7 @@ _REPEATED = 16
 def contraction(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
     found = match(s)
-    if found is None:
+    if found is None or (context.target.grid and found.products[0].acc.dtype is i32):
         return None
     assert isinstance(s, Nest)
     # Rows of a batch that all have the same factor are rows of one matrix.
@@ -96,7 +96,7 @@ class OutputBlock:
 
 def _panels(context: Context, found: Match) -> Stmt:
     dtype = found.products[0].acc.dtype
-    width = 2 * context.target.lanes(dtype.itemsize)
+    width = panel_vectors(dtype) * context.target.lanes(dtype.itemsize)
     count = found.row.extent.constant
     height = _ROWS if count is None else min(count, _ROWS)
     rows_head, _, top, rows = split(context.fresh, found.row.extent, max(height, 1))

@@ -242,7 +242,7 @@ INFO: dict[Op, OpInfo] = {
     Op.RINT: OpInfo(1, _FLOAT, Result.SAME, np.rint),
     Op.STOP: OpInfo(1, _ALL | _COMPLEX, Result.SAME, _identity, 0),
     Op.OPAQUE: OpInfo(1, _FLOAT, Result.SAME, _identity, 0),
-    Op.FMA: OpInfo(3, _FLOAT, Result.SAME, _fma),
+    Op.FMA: OpInfo(3, _NUMBERS, Result.SAME, _fma),
     Op.COMPLEX: OpInfo(2, _FLOAT, Result.COMPLEX, _complex, 0),
     Op.REAL: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.real(a)), 0),
     Op.IMAG: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.imag(a)), 0),
