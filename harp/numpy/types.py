@@ -13,7 +13,17 @@ import numpy as np
 from harp.errors import ArgumentError, DTypeError
 from harp.trace.array import arithmetic
 from harp.trace.array.array import Array
-from harp.trace.scalar.dtypes import DType, Kind, as_dtype, format_of, integer_limits, promote, real_of
+from harp.trace.scalar.dtypes import (
+    DType,
+    Kind,
+    as_dtype,
+    bool_,
+    computing,
+    format_of,
+    integer_limits,
+    promote,
+    real_of,
+)
 from harp.trace.source_locations import where
 
 
@@ -77,8 +87,10 @@ def can_cast(from_: object, to: object, /) -> bool:
     >>> can_cast("int8", "int16"), can_cast("float64", "float32")
     (True, False)
     """
-    target = as_dtype(to)
-    return promote((_dtype_of(from_), target)) is target
+    source, target = _dtype_of(from_), as_dtype(to)
+    if target.is_tiny:
+        return source in (target, bool_)
+    return promote((computing(source) if source.is_tiny else source, target)) is target
 
 
 _KINDS: Mapping[str, frozenset[Kind]] = {

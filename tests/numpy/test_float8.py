@@ -45,7 +45,7 @@ def assert_same(found, expected):
 
 
 def near(dtype):
-    """All numbers of the dtype in float32, their neighbours, the points half way to the next number, and random bits."""
+    """All numbers of the dtype in float32, their neighbours, points half way to the next number, and random bits."""
     numbers = np.unique(np.abs(EVERY.view(dtype).astype(np.float32)[:256]))
     numbers = numbers[np.isfinite(numbers)]
     between = (numbers[1:] + numbers[:-1]) / 2

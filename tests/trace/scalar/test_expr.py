@@ -204,7 +204,7 @@ def reference(op, *args):
     if op is Op.RECIP:
         return (1 / a).astype(a.dtype)
     if op is Op.FMA:
-        if a.dtype == np.float64:
+        if a.dtype != np.float32:
             return args[0] * args[1] + args[2]
         wide = [x.astype(np.float64) for x in args]
         return (wide[0] * wide[1] + wide[2]).astype(np.float32)
