@@ -165,9 +165,13 @@ def _complex(real: NDArray, imag: NDArray) -> NDArray:
 def convert(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     """a.astype(to), the same on all machines: a float out of an integer's range is first truncated to int64 (for narrow
     targets to int32), where it becomes the lowest number, and then wraps; in uint64 what is too large becomes 0."""
-    if a.dtype != to and (a.dtype in CONVERTED_BY or to in CONVERTED_BY):
-        wide = a.astype(CONVERTED_BY.get(a.dtype, a.dtype), copy=False)
-        return convert(wide, CONVERTED_BY.get(to, to)).astype(to, copy=False)
+    if a.dtype == to:
+        return a
+    wide = a.astype(CONVERTED_BY.get(a.dtype, a.dtype), copy=False)
+    return _converted(wide, CONVERTED_BY.get(to, to)).astype(to, copy=False)
+
+
+def _converted(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     if a.dtype.kind != "f" or to.kind not in "iu":
         return a.astype(to, copy=False)
     bits = 63 if to.itemsize == 8 or to == np.uint32 else 31
