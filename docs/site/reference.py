@@ -58,7 +58,7 @@ HARP = {
     "Loops and branches": "scan fori_loop while_loop cond switch associative_scan",
     "Arrays and sizes": "Array Size realize",
     "Dtypes and signatures": "ArraySignature DType bf16 bool_ c64 c128 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 "
-    "eval_shape",
+    "f8_e3m4 f8_e4m3 f8_e4m3b11fnuz f8_e4m3fn f8_e4m3fnuz f8_e5m2 f8_e5m2fnuz i4 u4 eval_shape",
     "Graphs": "trace Graph GraphSignature",
     "Devices, threads and counters": "devices default_device device_put set_threads stats",
     "Code of one's own": "pure_callback kernel Kernel",

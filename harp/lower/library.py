@@ -2,7 +2,7 @@
 
     for i, l: buffer[i, l] = 0                             ->  zero
     for simd l: buffer[i, l] = other[i, l]                 ->  copy
-    for k, i, l: c[i, l] = fma(a[i, k], b[k, l], c[i, l])  ->  gemm panel, or gemm microkernel
+    for k, i, l: c[i, l] = fma(a[i, k], b[k, l], c[i, l])  ->  gemm panel, gemm microkernel, or gemm integers
 
 The pass comes last, so that all other rewrites see loops only. A call keeps the loops that it stands for in
 `LibraryCall.body`, which verifiers, the interpreter and others read. Loops round a nest, as over a batch, or over
@@ -10,12 +10,12 @@ further summed axes, call it repeatedly.
 
 A vectorised copy loop takes twice as long if its ends are not aligned. The microkernel needs a right factor whose whole
 rows may be read. It and the panel compute up to two vectors of columns, even if there are fewer, so a nest qualifies
-only if rows of c have room for that.
+only if rows of c have room for that. Integers of 8 bits, summed in 32 bits, have a panel of their own, of more vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from itertools import pairwise
 from math import prod
 
@@ -35,16 +35,18 @@ from harp.lower.loopir.loops import (
     flat,
 )
 from harp.lower.loopir.nests import nest, rebuilt
+from harp.lower.loopir.products import narrow, panel_vectors
 from harp.lower.reductions.short_rows import SHORT
 from harp.lower.rewrite.transpose_tiling import VECTORS
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import ONE, ZERO, Loop, indirect_in, split_linear
-from harp.trace.scalar.dtypes import DType, bool_, f16, f32, f64
+from harp.trace.scalar.dtypes import DType, bool_, f16, f32, f64, i32
 from harp.trace.scalar.expr import Apply, Const
 from harp.trace.scalar.ops import Op
 
 # The vector lengths, in elements, for which the library has functions, by dtype.
 LANES: Mapping[DType, tuple[int, ...]] = {f32: (4, 8, 16), f64: (2, 4, 8)}
+PANEL_LANES: Mapping[DType, tuple[int, ...]] = {**LANES, i32: LANES[f32]}
 
 
 def loops_of(s: Nest, count: int) -> tuple[Loop, ...] | None:
@@ -71,16 +73,16 @@ def operand(load: Load, loops: Sequence[Loop]) -> LibraryOperand | None:
 
 
 def multiply_add(
-    s: Nest, count: int
+    s: Nest, count: int, dtypes: Container[DType] = LANES
 ) -> tuple[tuple[Loop, ...], tuple[LibraryOperand, LibraryOperand, LibraryOperand]] | None:
     """The loops, the factors and the sum of a nest of this many loops with the body `c = fma(a, b, c)`."""
     loops, store = loops_of(s, count), s.body
-    if loops is None or not isinstance(store, Store) or store.reduce is not None or store.buffer.dtype not in LANES:
+    if loops is None or not isinstance(store, Store) or store.reduce is not None or store.buffer.dtype not in dtypes:
         return None
     value = store.value
     if not isinstance(value, Apply) or value.op is not Op.FMA:
         return None
-    left, right, total = value.args
+    left, right, total = map(narrow, value.args)
     if not (isinstance(left, Load) and isinstance(right, Load) and isinstance(total, Load)):
         return None
     if left.conditions or right.conditions or total.conditions or store.buffer in (left.buffer, right.buffer):
@@ -274,7 +276,7 @@ _K, _I, _L = range(3)
 
 def gemm(s: Nest) -> LibraryCall | None:
     """The call; None if the nest is no such product."""
-    matched = multiply_add(Nest(s.heads[-3:], s.body), 3)
+    matched = multiply_add(Nest(s.heads[-3:], s.body), 3, PANEL_LANES)
     if matched is None:
         return None
     loops, (a, b, c) = matched
@@ -284,13 +286,15 @@ def gemm(s: Nest) -> LibraryCall | None:
     width = c.buffer.shape[-1].constant or 0 if c.buffer.shape else 0
     if a.moves(_L) or b.moves(_I) or c.moves(_K) or not c.is_along(_L):
         return None
-    if width // 2 not in LANES[c.buffer.dtype] or not _has_room(c, width):
+    lanes = width // panel_vectors(c.buffer.dtype)
+    if lanes not in PANEL_LANES[c.buffer.dtype] or not _has_room(c, width):
         return None
     if not nonnegative(width - loops[_L].extent):
         return None
     whole_rows = b.is_along(_L) and _has_room(b, width)
-    routine = Routine.GEMM_MICROKERNEL if whole_rows else Routine.GEMM_PANEL
-    return LibraryCall(routine, width // 2, loops, (a, b, c))
+    if c.buffer.dtype is i32:
+        return LibraryCall(Routine.GEMM_INTEGERS, lanes, loops, (a, b, c))
+    return LibraryCall(Routine.GEMM_MICROKERNEL if whole_rows else Routine.GEMM_PANEL, lanes, loops, (a, b, c))
 
 
 def _has_room(operand: LibraryOperand, width: int) -> bool:

@@ -71,8 +71,10 @@ _NAMES = _Names(
         "harp.scipy.windows": "bartlett blackman hamming hanning kaiser",
         "harp.trace.array.array": "ndarray=Array",
         "harp.trace.scalar.dtypes": "bfloat16=bf16 bool=bool_ bool_ cdouble=c128 complex128=c128 complex64=c64 "
-        "complex_=c128 csingle=c64 double=f64 float16=f16 float32=f32 float64=f64 float_=f64 int16=i16 int32=i32 "
-        "int64=i64 int8=i8 int_=i64 intp=i64 single=f32 uint=u64 uint16=u16 uint32=u32 uint64=u64 uint8=u8",
+        "complex_=c128 csingle=c64 double=f64 float16=f16 float32=f32 float64=f64 float8_e3m4=f8_e3m4 "
+        "float8_e4m3=f8_e4m3 float8_e4m3b11fnuz=f8_e4m3b11fnuz float8_e4m3fn=f8_e4m3fn float8_e4m3fnuz=f8_e4m3fnuz "
+        "float8_e5m2=f8_e5m2 float8_e5m2fnuz=f8_e5m2fnuz float_=f64 int16=i16 int32=i32 int4=i4 int64=i64 int8=i8 "
+        "int_=i64 intp=i64 single=f32 uint=u64 uint16=u16 uint32=u32 uint4=u4 uint64=u64 uint8=u8",
         "harp.scipy.": "special",
         "math": "e inf nan pi",
         "numpy": "array2string array_repr array_str character complexfloating dtype euler_gamma flexible floating "

@@ -415,14 +415,23 @@ from harp.trace.scalar.dtypes import (
     f64 as _double,
     f64 as _float64,
     f64 as _float_,
+    f8_e3m4 as _float8_e3m4,
+    f8_e4m3 as _float8_e4m3,
+    f8_e4m3b11fnuz as _float8_e4m3b11fnuz,
+    f8_e4m3fn as _float8_e4m3fn,
+    f8_e4m3fnuz as _float8_e4m3fnuz,
+    f8_e5m2 as _float8_e5m2,
+    f8_e5m2fnuz as _float8_e5m2fnuz,
     i16 as _int16,
     i32 as _int32,
+    i4 as _int4,
     i64 as _int64,
     i64 as _int_,
     i64 as _intp,
     i8 as _int8,
     u16 as _uint16,
     u32 as _uint32,
+    u4 as _uint4,
     u64 as _uint,
     u64 as _uint64,
     u8 as _uint8,
@@ -474,9 +483,17 @@ double = _double
 float16 = _float16
 float32 = _float32
 float64 = _float64
+float8_e3m4 = _float8_e3m4
+float8_e4m3 = _float8_e4m3
+float8_e4m3b11fnuz = _float8_e4m3b11fnuz
+float8_e4m3fn = _float8_e4m3fn
+float8_e4m3fnuz = _float8_e4m3fnuz
+float8_e5m2 = _float8_e5m2
+float8_e5m2fnuz = _float8_e5m2fnuz
 float_ = _float_
 int16 = _int16
 int32 = _int32
+int4 = _int4
 int64 = _int64
 int8 = _int8
 int_ = _int_
@@ -485,5 +502,6 @@ single = _single
 uint = _uint
 uint16 = _uint16
 uint32 = _uint32
+uint4 = _uint4
 uint64 = _uint64
 uint8 = _uint8

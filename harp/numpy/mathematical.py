@@ -86,14 +86,14 @@ def copysign(x: object, y: object) -> Array:
 def nextafter(x: object, y: object) -> Array:
     """Elementwise: the number next to x in the direction of y. Its derivative is 1 by x, 0 by y.
 
-    Raises DTypeError for float16 and bfloat16, whose arithmetic is that of float32.
+    Raises DTypeError for float16, bfloat16 and float8, whose arithmetic is that of float32.
 
     >>> import harp.numpy as hnp
     >>> hnp.nextafter(1.0, 2.0) - 1.0
     Array(2.22044605e-16)
     """
     dtype, _ = common_dtype((x, y))
-    if dtype.is_half:
+    if dtype.is_stored:
         raise DTypeError(f"nextafter is not defined for {dtype.numpy}; convert with .astype{place()}")
     return float_map(lambda a, b: apply(Op.NEXTAFTER, a, b), x, y)
 
@@ -101,7 +101,7 @@ def nextafter(x: object, y: object) -> Array:
 def spacing(x: object) -> Array:
     """Elementwise the distance to the next number away from 0, with the sign of x. Its derivative is 0.
 
-    Raises DTypeError for float16 and bfloat16, as `nextafter`.
+    Raises DTypeError for float16, bfloat16 and float8, as `nextafter`.
 
     >>> spacing(1.0)
     Array(2.22044605e-16)

@@ -79,9 +79,9 @@ def _known(name: str, array: Array) -> NDArray:
 
 
 def _numbers(name: str, array: Array) -> NDArray:
-    """The numbers as NumPy can sort them: those of bfloat16 as float32."""
+    """The numbers as NumPy can sort them: those of ml_dtypes as float32."""
     numbers = _known(name, array)
-    return numbers if numbers.dtype.kind in "biufc" else numbers.astype(np.float32)
+    return numbers if numbers.dtype.isbuiltin == 1 else numbers.astype(np.float32)
 
 
 def _values(result: NDArray, *given: Array) -> Array:

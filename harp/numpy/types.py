@@ -13,7 +13,17 @@ import numpy as np
 from harp.errors import ArgumentError, DTypeError
 from harp.trace.array import arithmetic
 from harp.trace.array.array import Array
-from harp.trace.scalar.dtypes import DType, Kind, as_dtype, bf16, promote, real_of
+from harp.trace.scalar.dtypes import (
+    DType,
+    Kind,
+    as_dtype,
+    bool_,
+    computing,
+    format_of,
+    integer_limits,
+    promote,
+    real_of,
+)
 from harp.trace.source_locations import where
 
 
@@ -54,12 +64,8 @@ def finfo(dtype: object, /) -> FloatInfo:
     found = real_of(_dtype_of(dtype))
     if not found.is_float:
         raise DTypeError(f"finfo is for floating dtypes, not {found.numpy}; use iinfo{where()}")
-    if found is bf16:  # 8 bits of exponent, 7 of fraction
-        largest = 2.0**128 - 2.0**120
-        return FloatInfo(16, 2.0**-7, largest, -largest, 2.0**-126, found.numpy)
-    info = np.finfo(found.numpy.name)
-    largest, eps = float(info.max), float(info.eps)
-    return FloatInfo(info.bits, eps, largest, -largest, float(info.smallest_normal), found.numpy)
+    info = format_of(found)
+    return FloatInfo(8 * found.itemsize, info.eps, info.max, -info.max, info.tiny, found.numpy)
 
 
 def iinfo(dtype: object, /) -> IntegerInfo:
@@ -71,8 +77,8 @@ def iinfo(dtype: object, /) -> IntegerInfo:
     found = _dtype_of(dtype)
     if not found.is_integer:
         raise DTypeError(f"iinfo is for integer dtypes, not {found.numpy}; use finfo{where()}")
-    info = np.iinfo(found.numpy.name)
-    return IntegerInfo(info.bits, int(info.max), int(info.min), found.numpy)
+    info = integer_limits(found)
+    return IntegerInfo(info.bits, info.max, info.min, found.numpy)
 
 
 def can_cast(from_: object, to: object, /) -> bool:
@@ -81,8 +87,10 @@ def can_cast(from_: object, to: object, /) -> bool:
     >>> can_cast("int8", "int16"), can_cast("float64", "float32")
     (True, False)
     """
-    target = as_dtype(to)
-    return promote((_dtype_of(from_), target)) is target
+    source, target = _dtype_of(from_), as_dtype(to)
+    if target.is_tiny:
+        return source in (target, bool_)
+    return promote((computing(source) if source.is_tiny else source, target)) is target
 
 
 _KINDS: Mapping[str, frozenset[Kind]] = {

@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from functools import cache, partial
 
-import numpy as np
-
 from harp.errors import DTypeError, ShapeError
 from harp.numpy.cumulative import cumsum
 from harp.numpy.elementwise import exp, floor, log1p, maximum, minimum, where
@@ -26,7 +24,7 @@ from harp.random.streams import draw, split
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import broadcast_shapes, common_dtype, map_, to_shape
 from harp.trace.index.polynomial import Shape
-from harp.trace.scalar.dtypes import DTypeLike, as_dtype, f64, i64
+from harp.trace.scalar.dtypes import DTypeLike, as_dtype, f64, i64, integer_limits
 from harp.trace.scalar.expr import Expr, apply, cast, less_equal, select
 from harp.trace.scalar.formulas import equals, is_nan, number
 from harp.trace.scalar.ops import Op
@@ -138,7 +136,7 @@ def _converted(name: str, count: Array, good: object, dtype: DTypeLike) -> Array
         return map_(lambda x: cast(x, target), count)
     if not target.is_integer:
         raise DTypeError(f"{name} draws integers or floats, not {target.numpy}{place()}")
-    largest = float(min(np.iinfo(target.numpy.name).max, 2**63 - 1024))
+    largest = float(min(integer_limits(target).max, 2**63 - 1024))
 
     def integer(x: Expr) -> Expr:
         known = select(is_nan(x), number(-1, x), apply(Op.MIN, x, number(largest, x)))

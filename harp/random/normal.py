@@ -52,7 +52,7 @@ def normal(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
     if target.is_complex:
         real, scale = real_of(target), math.sqrt(0.5)
         return scale * normal(key, shape, real) + 1j * (scale * normal(derived(key, 1), shape, real))
-    if target.is_half:
+    if target.is_stored:
         return normal(key, shape, f32).astype(target)
     float_dtype("normal", target)
     return draw(key, to_shape(shape), _build(target), LANES[target])

@@ -15,7 +15,7 @@ from harp.random.streams import draw
 from harp.random.threefry import word
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, map_, to_shape
-from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i32, i64, u32, u64
+from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i32, i64, integer_limits, u32, u64
 from harp.trace.scalar.expr import Expr, cast, const, less_equal, select
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import short, where
@@ -161,7 +161,7 @@ def _last(low: object, minval: object, maxval: object, target: DType, wide: DTyp
 def _integer(name: str, value: object, target: DType, beyond: int) -> int | Array:
     """A bound as a number that fits the dtype, or an array of it. maxval may lie 1 beyond the last integer."""
     if isinstance(value, int) and not isinstance(value, bool):
-        limits = np.iinfo(target.numpy.name)
+        limits = integer_limits(target)
         if not limits.min + beyond <= value <= limits.max + beyond:
             raise IntegerRangeError(f"{name} {short(value)} does not fit {target.numpy}{where()}")
         return value

@@ -10,7 +10,7 @@ import harp.numpy as hnp
 from harp.errors import ArgumentError, AxisError
 from harp.trace.scalar import dtypes
 
-DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_half]
+DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_stored]
 BOTH = {"cumsum": (hnp.cumsum, np.cumsum), "cumprod": (hnp.cumprod, np.cumprod)}
 COMPILED = {(name, axis): harp.jit(lambda x, f=f, axis=axis: f(x, axis)) for name, (f, _) in BOTH.items()
             for axis in (None, 0, 1, 2)}  # fmt: skip

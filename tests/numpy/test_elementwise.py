@@ -10,7 +10,7 @@ from harp.errors import ArgumentError, DTypeError, IntegerRangeError, ShapeError
 from harp.trace.scalar import dtypes
 
 # complex numbers: test_complex.py; float16 and bfloat16: test_halves.py
-DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_half]
+DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_stored]
 NUMBERS = [d for d in DTYPES if d.kind != "b"]
 INTEGERS = [d for d in NUMBERS if d.kind in "iu"]
 FLOATS = [d for d in NUMBERS if d.kind == "f"]

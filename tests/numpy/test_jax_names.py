@@ -51,13 +51,10 @@ NAMES = words("""
 """)
 REASONS = {
     "ufunc": "functions of elements are functions, with the methods of ufuncs; no class tells them from others",
-    **dict.fromkeys(words("int1 int2 int4 uint1 uint2 uint4"), "dtypes of less than a byte are not computed with"),
+    **dict.fromkeys(words("int1 int2 uint1 uint2"), "dtypes of less than 4 bits are not computed with"),
     **dict.fromkeys(
-        words(
-            "float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
-            "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
-        ),
-        "floats of a byte or less are not computed with",
+        words("float4_e2m1fn float6_e2m3fn float6_e3m2fn float8_e8m0fnu"),
+        "floats without NaN, or without a sign, are not computed with",
     ),
 }
 

@@ -10,7 +10,7 @@ import harp.numpy as hnp
 from harp.errors import ArgumentError, AxisError, ShapeError
 from harp.trace.scalar import dtypes
 
-DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_half]
+DTYPES = [d.numpy for d in dtypes.ALL if not d.is_complex and not d.is_stored]
 
 rng = np.random.default_rng(2)
 

@@ -12,12 +12,12 @@ from harp.errors import ArgumentError, DTypeError, UnsupportedDTypeError
 from harp.trace.scalar.dtypes import ALL, DType
 
 FLOATS = [d for d in ALL if d.is_inexact]
-NATIVE = [d for d in ALL if d.numpy_name != "bfloat16"]
+NATIVE = [d for d in ALL if not d.is_packaged]
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_finfo(dtype):
-    numpy = ml_dtypes.finfo(dtype.numpy) if dtype.numpy_name == "bfloat16" else np.finfo(dtype.numpy)
+    numpy = ml_dtypes.finfo(dtype.numpy) if dtype.is_packaged else np.finfo(dtype.numpy)
     for given in (dtype, dtype.numpy, dtype.numpy_name, hnp.ones(2, dtype), np.ones(2, dtype.numpy)):
         info = hnp.finfo(given)
         assert (info.bits, info.eps, info.max) == (numpy.bits, float(numpy.eps), float(numpy.max))
@@ -27,7 +27,7 @@ def test_finfo(dtype):
 
 @pytest.mark.parametrize("dtype", [d for d in ALL if d.is_integer], ids=str)
 def test_iinfo(dtype):
-    numpy = np.iinfo(dtype.numpy)
+    numpy = ml_dtypes.iinfo(dtype.numpy) if dtype.is_packaged else np.iinfo(dtype.numpy)
     for given in (dtype, dtype.numpy, hnp.ones(2, dtype)):
         info = hnp.iinfo(given)
         assert (info.bits, info.max, info.min, info.dtype) == (numpy.bits, numpy.max, numpy.min, dtype.numpy)
@@ -55,6 +55,13 @@ def test_can_cast_of_bfloat16():
     assert not hnp.can_cast(hnp.bfloat16, "float16") and not hnp.can_cast("float16", hnp.bfloat16)
 
 
+def test_can_cast_of_what_is_for_storage():
+    assert hnp.can_cast("float8_e5m2", "float32") and hnp.can_cast("int4", "int8") and hnp.can_cast("uint4", "float16")
+    assert hnp.can_cast("bool", "int4") and hnp.can_cast("int4", "int4")
+    for source, target in (("int8", "float8_e4m3fn"), ("float8_e4m3fn", "float8_e5m2"), ("float8_e5m2", "bfloat16")):
+        assert not hnp.can_cast(source, target)
+
+
 def test_isdtype():
     table = {
         "bool": "bool", "signed integer": "i8 i16 i32 i64", "unsigned integer": "u8 u16 u32 u64",
@@ -62,7 +69,7 @@ def test_isdtype():
         "complex floating": "c64 c128", "numeric": "i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 c64 c128",
     }  # fmt: skip
     for kind, names in table.items():
-        assert {d.name for d in ALL if hnp.isdtype(d, kind)} == set(names.split())
+        assert {d.name for d in ALL if hnp.isdtype(d, kind) and not d.is_tiny} == set(names.split())
         assert all(hnp.isdtype(d.numpy, (kind, "float64")) == (hnp.isdtype(d, kind) or d.name == "f64") for d in ALL)
     assert hnp.isdtype(hnp.float32, np.float32) and not hnp.isdtype(hnp.float32, hnp.float64)
     with pytest.raises(ArgumentError, match="'floating'"):

@@ -54,7 +54,7 @@ from harp.trace.sizes import levels
 from harp.trace.sizes.scope import Scope
 from harp.trace.tracer import Argument, declare, leaf_names, parameter_names, size_arguments, trace, trace_function
 
-NATIVE = [d for d in ALL if d is not bf16]  # those that NumPy has itself
+NATIVE = [d for d in ALL if not d.is_packaged]  # those that NumPy has itself
 
 
 def line_of(function, offset=1):
@@ -161,7 +161,7 @@ def test_promotion_of_arrays_is_numpys(a, b):
 
 def test_promotion_of_bfloat16():
     """As float16, which gives float32 beside it."""
-    for other in ALL:
+    for other in (d for d in ALL if not d.is_tiny):
         expected = promote([f16, other])
         assert promote([bf16, other]) is promote([other, bf16])
         if other is f16 or other is bf16:
@@ -171,7 +171,7 @@ def test_promotion_of_bfloat16():
 
 
 @pytest.mark.parametrize("scalar", [True, 2, 2.5, 1j], ids=repr)
-@pytest.mark.parametrize("dtype", ALL, ids=str)
+@pytest.mark.parametrize("dtype", [d for d in ALL if not d.is_tiny], ids=str)
 def test_a_python_scalar_does_not_widen(dtype, scalar):
     """NumPy 2's rule where the kinds fit; where the kind changes the width stays, and bool takes the default."""
     graph = trace(lambda x: (x * scalar, scalar * x), dtype["n"])
@@ -201,7 +201,7 @@ def test_table_of_dtypes():
         assert inexact(dtype).numpy == (
             dtype.numpy if dtype.is_inexact else np.float32 if dtype.itemsize < 4 else np.float64
         )
-        if dtype is not bf16:
+        if not dtype.is_packaged:
             assert accumulator(dtype).numpy == np.sum(np.zeros(1, dtype.numpy)).dtype
     assert repr(f32["batch", 784]) == "f32[batch, 784]" and f32[()].shape == () and f32["n"].shape == ("n",)
 

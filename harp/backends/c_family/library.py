@@ -10,6 +10,7 @@ with its prototype, and is linked with its unit and those of the kernels that it
     #include "linalg/gemm_panel.c"
 
 gemm panel     ->  harp_gemm_panel_f32_x16(rows, columns, depth, &a, a_row, a_step, &b, b_step, b_column, &c, c_row)
+gemm integers  ->  harp_gemm_integers_i8_u8_x8(the same)
 gemv axpy      ->  harp_gemv_axpy_f32(columns, depth, &a, a_step, &b, b_step, &c)
 row dots       ->  harp_row_dots_f32(rows, depth, &a, a_row, &b, b_row, &c)
 dot            ->  harp_row_dots_f32(1, depth, &a, 0, &b, 0, &c)
@@ -23,16 +24,17 @@ sort by        ->  status |= harp_argsort_f32(n, &keys[row*n], &work[n], work, 0
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import product
 from typing import NamedTuple
 
 from harp.backends.c_family.scalar import TYPES
 from harp.backends.protocol import Unit
-from harp.lower.library import LANES
+from harp.lower.library import LANES, PANEL_LANES
 from harp.lower.loopir.loops import Buffer, LibraryCall, LibraryOperand, Routine, Row
 from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ONE, ZERO, Index
-from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, c64, c128, f16, f32, f64, real_of
+from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, c64, c128, f16, f32, f64, i8, i32, real_of, u8
 
 _FUSED = "-ffp-contract=fast"  # fuses a product and a sum into one instruction, where there is one
 _SQUARES = "-fno-ivopts"  # else gcc keeps a pointer for each row of a tile, more than there are registers
@@ -79,6 +81,19 @@ def _linalg() -> Iterator[LibraryRoutine]:
             yield routine("transpose", _SQUARES, lanes=lanes)
 
 
+def _integers() -> Iterator[LibraryRoutine]:
+    """Products of integers of 8 bits, by the dtypes of the factors."""
+    for a, b, lanes in product((i8, u8), (i8, u8), PANEL_LANES[i32]):
+        macros: _Macros = (("HARP_A", TYPES[a]), ("HARP_B", TYPES[b]), ("HARP_T", TYPES[i32]), ("HARP_BITS", 32))
+        macros += (("HARP_DTYPE", f"{a}_{b}"), ("HARP_LANES", lanes))
+        name = _of_integers(a, b, lanes)
+        yield LibraryRoutine(name, "linalg/gemm.h", "linalg/gemm_integers.c", macros, ("-O3", _SQUARES))
+
+
+def _of_integers(a: DType, b: DType, lanes: int) -> str:
+    return f"harp_gemm_integers_{a}_{b}_x{lanes}"
+
+
 def _conversions() -> Iterator[LibraryRoutine]:
     """Conversions of rows between half dtypes and float32."""
     for stem in ("widen", "narrow"):
@@ -91,7 +106,7 @@ _INFINITY = {f16: "0x7c00", bf16: "0x7f80", f32: "0x7f800000", f64: "0x7ff000000
 
 def _sorts() -> Iterator[LibraryRoutine]:
     for dtype in ALL:
-        if dtype.kind is Kind.COMPLEX:
+        if dtype.is_complex or dtype.is_tiny:
             continue
         macros: _Macros = (("HARP_DTYPE", dtype.name), ("HARP_BITS", 8 * dtype.itemsize))
         macros += (("HARP_INFINITY", _INFINITY[dtype]),) if dtype in _INFINITY else ()
@@ -125,7 +140,9 @@ def _matrices() -> Iterator[LibraryRoutine]:
 
 
 KERNELS: Mapping[str, LibraryRoutine] = {
-    routine.name: routine for routines in (_linalg(), _conversions(), _sorts(), _matrices()) for routine in routines
+    routine.name: routine
+    for routines in (_linalg(), _integers(), _conversions(), _sorts(), _matrices())
+    for routine in routines
 }
 # Functions of the process that programs call, besides the library: see `process.h`.
 PROCESS = frozenset({"harp_parallel", "harp_take", "harp_call_python", "harp_interrupted", "harp_lapack"})
@@ -188,6 +205,7 @@ ALONE = -1
 SIGNATURES: Mapping[Routine, Signature] = {
     Routine.GEMM_MICROKERNEL: Signature("gemm_microkernel", (1, 2, 0), ((1, 0), (0,), (1,))),
     Routine.GEMM_PANEL: Signature("gemm_panel", (1, 2, 0), ((1, 0), (0, 2), (1,))),
+    Routine.GEMM_INTEGERS: Signature("gemm_integers", (1, 2, 0), ((1, 0), (0, 2), (1,))),
     Routine.GEMV_AXPY: Signature("gemv_axpy", (1, 0), ((0,), (0,), ())),
     Routine.ROW_DOTS: Signature("row_dots", (0, 1), ((0,), (0,), ())),
     Routine.DOT: Signature("row_dots", (ALONE, 0), ((ALONE,), (ALONE,), ())),
@@ -205,6 +223,8 @@ def call(stmt: LibraryCall, prints: Printer) -> Called:
     narrowest = min((operand.buffer.dtype for operand in stmt.operands), key=lambda dtype: dtype.itemsize)
     name = kernel(signature.stem, narrowest)
     name = name if name in KERNELS else kernel(signature.stem, narrowest, stmt.lanes)
+    if stmt.routine is Routine.GEMM_INTEGERS:
+        name = _of_integers(stmt.operands[0].buffer.dtype, stmt.operands[1].buffer.dtype, stmt.lanes)
     arguments = ["1" if number == ALONE else prints.text(stmt.loops[number].extent) for number in signature.extents]
     for operand, numbers in zip(stmt.operands, signature.steps, strict=True):
         steps = ("0" if n == ALONE else prints.offset(operand.buffer, operand.steps[n]) for n in numbers)

@@ -11,14 +11,31 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from harp.trace.scalar.dtypes import ALL, DType, Kind, complex_of, f32, f64, i32, i64, real_of, u32, u64
+from harp.trace.scalar.dtypes import (
+    ALL,
+    DType,
+    Kind,
+    NotFinite,
+    complex_of,
+    computing,
+    f32,
+    f64,
+    format_of,
+    i4,
+    i32,
+    i64,
+    real_of,
+    u4,
+    u32,
+    u64,
+)
 from harp.trace.scalar.expr import Apply, Const, const
 from harp.trace.scalar.ops import INFO, Op
 
 TYPES: Mapping[DType, str] = {
     **{dtype: f"int{8 * dtype.itemsize}_t" for dtype in ALL if dtype.kind is Kind.INT},
-    # Halves are held as their bits, and computed with by casts only.
-    **{d: f"uint{8 * d.itemsize}_t" for d in ALL if d.kind in (Kind.BOOL, Kind.UINT) or d.is_half},
+    # Halves and float8 are held as their bits, and computed with by casts only.
+    **{d: f"uint{8 * d.itemsize}_t" for d in ALL if d.kind in (Kind.BOOL, Kind.UINT) or (d.is_float and d.is_stored)},
     **{dtype: f"harp_{dtype.name}" for dtype in ALL if dtype.is_complex},
     f32: "float",
     f64: "double",
@@ -84,7 +101,7 @@ ROWS: Mapping[Op, Row] = {
     Op.FLOOR: _on(_FLOAT, "floor{f}({a})"),
     Op.STOP: _on(_ALL, "{a}"),
     Op.OPAQUE: _on(_FLOAT, "{a}"),
-    Op.FMA: _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
+    Op.FMA: _on(_INTS, "({a}*{b} + {c})") | _on(_FLOAT, "__builtin_fma{f}({a}, {b}, {c})"),
     Op.COMPLEX: {Kind.FLOAT: "harp_complex_{t}({a}, {b})"},
     Op.REAL: _on(_COMPLEX, "harp_real_{s}({a})"),
     Op.IMAG: _on(_COMPLEX, "harp_imag_{s}({a})"),
@@ -106,9 +123,11 @@ _ELEMENTS: Mapping[Kind, str] = {
     Kind.COMPLEX: "elements/complex.h",
 }
 HALVES = "elements/halves.h"
+# Of int4 the low bits count, and others are stored as 0.
+_FROM_LOW_BITS = {i4: "(int8_t)((({a} & 15) ^ 8) - 8)", u4: "(uint8_t)({a} & 15)"}
 
 # C computes these in `int` for narrower types, where the result may not fit: the cast back wraps it.
-_WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT}
+_WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT, Op.FMA}
 
 
 def headers(e: Apply) -> tuple[str, ...]:
@@ -116,7 +135,7 @@ def headers(e: Apply) -> tuple[str, ...]:
     if e.op is not Op.CAST:
         return operation_headers(e.op, e.operands[-1].dtype)
     source, target = e.operands[0].dtype, e.dtype
-    halves = (HALVES,) if source.is_half or target.is_half else ()
+    halves = (HALVES,) if any(d.is_stored and d.is_float for d in (source, target)) else ()
     if source.kind is not Kind.FLOAT or not target.is_integer:
         return halves
     return (*halves, _ELEMENTS[Kind.FLOAT])
@@ -148,11 +167,17 @@ def accumulation(op: Op, dtype: DType, accumulator: str, value: str) -> str:
 
 def conversion(source: DType, target: DType, arg: str) -> str:
     """The cast, NumPy's where that is defined."""
-    if source.is_half and target is not f32:
-        return conversion(f32, target, conversion(source, f32, arg))
-    if target.is_half and source not in (f32, f64):
-        return conversion(f32, target, conversion(source, f32, arg))
-    if source.is_half or target.is_half:
+    for stored in (d for d in (source, target) if d.is_stored):
+        wide = computing(stored)
+        if wide not in (source, target) and (source, stored.is_tiny) != (f64, False):
+            return conversion(wide, target, conversion(source, wide, arg))
+        if stored.is_integer:
+            return (_FROM_LOW_BITS[stored] if stored is source else "({T})({a} & 15)").format(a=arg, T=TYPES[stored])
+        if stored.is_tiny:
+            form = format_of(stored)
+            names = ("f8", "f32") if stored is source else ("f32", "f8")
+            numbers = (form.fraction, form.bias, form.limit, int(form.not_finite is NotFinite.IEEE))
+            return f"harp_{'_to_'.join(names)}({arg}, {', '.join(map(str, numbers))})"
         return f"harp_{source.name}_to_{target.name}({arg})"
     template = CASTS[source.kind, target.kind]
     return template.format(a=arg, T=TYPES[target], s=source.name, t=target.name)
@@ -192,7 +217,7 @@ def _suffix(dtype: DType) -> str:
 
 def literal(e: Const) -> str:
     """The number, exactly, as a primary expression of its C type (`int` for narrower types)."""
-    if e.dtype.is_half:
+    if e.dtype.is_stored:
         return str(int.from_bytes(e.bits, sys.byteorder))
     value = e.value.item()
     if isinstance(value, complex):

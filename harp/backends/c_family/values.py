@@ -100,7 +100,7 @@ def _application(e: Apply, texts: Mapping[Expr, str], uses: Mapping[Expr, int]) 
     inner = e.operands[0]
     if e.op is Op.CAST and e.dtype is f32 and isinstance(inner, Apply) and inner.op is Op.CAST and uses[inner] == 1:
         rounded = inner.operands[0]
-        if inner.dtype.is_half and rounded.dtype is f32:
+        if inner.dtype.is_stored and not inner.dtype.is_tiny and rounded.dtype is f32:
             text = texts[rounded]
             return text if _is_rounded(rounded, inner.dtype) else f"harp_round_{inner.dtype.name}({text})"
     return application(e, [texts[a] for a in e.operands])

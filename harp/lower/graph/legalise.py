@@ -1,4 +1,5 @@
-"""Legalisation of a graph: complex numbers are computed by parts, float16 and bfloat16 in float32, as machines require.
+"""Legalisation of a graph, as machines require: complex numbers are computed by parts, dtypes for storage (float16,
+bfloat16, float8, int4) in float32 or int8.
 
     map (z, w) -> mul(x0, x1)  ->  map (z, w) -> complex(re*re - im*im, re*im + im*re), with re of x0 := real(x0), ...
     sum (z, w) -> mul(x0, x1)  ->  the same as one sum; where panels serve the product, four real products and a map
@@ -14,11 +15,23 @@ from harp.errors import VerificationError
 from harp.lower.graph.complex import split
 from harp.trace.graph.body import graph_of, in_place, with_body
 from harp.trace.graph.graph import Graph, transform
-from harp.trace.graph.node import Cumulative, Custom, Iteration, MapReduce, Node, Part, Put, Scatter, View, positions
+from harp.trace.graph.node import (
+    Cumulative,
+    Custom,
+    Iteration,
+    MapReduce,
+    Node,
+    Part,
+    Put,
+    RowWise,
+    Scatter,
+    View,
+    positions,
+)
 from harp.trace.graph.rebuild import with_inputs
 from harp.trace.index.polynomial import Loop, loops_in
-from harp.trace.scalar.dtypes import computing, real_of
-from harp.trace.scalar.expr import Apply, Operand, apply, cast, walk
+from harp.trace.scalar.dtypes import DType, computing, real_of
+from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, walk
 from harp.trace.scalar.halves import rounded, widened
 from harp.trace.scalar.ops import Op, Reduce
 
@@ -36,6 +49,8 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
         return legalise(in_place(node.whole)).outputs[node.number]  # its derivatives are no longer needed
     if isinstance(node, Scatter):
         return _scatter_in_float32(node)
+    if isinstance(node, RowWise):
+        return _rows_in_float32(node)
     if isinstance(node, Cumulative):
         return _running_in_float32(node)
     if not isinstance(node, MapReduce):
@@ -46,34 +61,49 @@ def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:
 
 
 def _in_float32(node: MapReduce) -> Node:
-    """The computation of float16 and bfloat16 in float32, rounded once at the end."""
+    """The computation of dtypes for storage in wider ones, rounded once at the end."""
     wide = widened(node.expr)
     if node.reduce is None:
         return MapReduce(node.domain, node.operands, rounded(wide, node.dtype))
     reduced = MapReduce(node.domain, node.operands, wide, node.reduce, node.axes)
     if reduced.dtype is node.dtype:
         return reduced
-    return MapReduce(node.shape, (reduced,), rounded(Operand(reduced.dtype, 0), node.dtype))
+    value: Expr = Operand(reduced.dtype, 0)
+    if node.dtype.is_tiny and node.reduce in (Reduce.MAX, Reduce.MIN):  # of nothing: the end of the narrow dtype
+        value = apply(node.reduce.value, value, widened(const(node.reduce.identity(node.dtype), node.dtype)))
+    return MapReduce(node.shape, (reduced,), rounded(value, node.dtype))
+
+
+def _rows_in_float32(node: RowWise) -> Node:
+    """Rows of float8 and int4 are in the order of the numbers."""
+    if not any(o.dtype.is_tiny for o in node.operands):
+        return node
+    operands = (_cast(o, computing(o.dtype)) if o.dtype.is_tiny else o for o in node.operands)
+    return _cast(RowWise(node.function, tuple(operands), node.reverse), node.dtype)
+
+
+def _cast(node: Node, dtype: DType) -> Node:
+    return MapReduce(node.shape, (node,), cast(Operand(node.dtype, 0), dtype))
 
 
 def _scatter_in_float32(node: Scatter) -> Node:
-    """A scatter of float16 and bfloat16 that accumulates in float32: each element is rounded once."""
+    """A scatter of dtypes for storage that accumulates in float32: each element is rounded once."""
     wide = computing(node.dtype)
     if wide is node.dtype or node.kind is Put.SET:
         return node
-    base, updates = (MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in (node.base, node.updates))
+    base, updates = (_cast(n, wide) for n in (node.base, node.updates))
     made = Scatter(base, node.indices, updates, node.kind, node.clips, node.unique, node.strict)
-    return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
+    return _cast(made, node.dtype)
 
 
 def _running_in_float32(node: Cumulative) -> Node:
-    """A scan of float16 and bfloat16 in float32: each result is rounded once."""
+    """A scan of dtypes for storage in float32: each result is rounded once."""
     wide = computing(node.dtype)
     if wide is node.dtype:
         return node
-    operands = tuple(MapReduce(n.shape, (n,), cast(Operand(n.dtype, 0), wide)) for n in node.operands)
+    operands = tuple(_cast(n, wide) for n in node.operands)
     made = Cumulative(operands, node.reduce, node.axis, node.backward)
-    return MapReduce(node.shape, (made,), cast(Operand(wide, 0), node.dtype))
+    return _cast(made, node.dtype)
 
 
 def _is_complex_product(node: MapReduce) -> bool:
@@ -128,6 +158,6 @@ def verify_legalised(graph: Graph) -> None:
 
 def _is_left(e: Apply) -> bool:
     dtypes = {a.dtype for a in e.operands}
-    if any(d.is_half for d in dtypes):
+    if any(d.is_stored for d in dtypes):
         return e.op is Op.CAST
     return not any(d.is_complex for d in dtypes) or e.op in (Op.REAL, Op.IMAG)

@@ -313,6 +313,7 @@ class Routine(enum.Enum):
 
     GEMM_MICROKERNEL = "gemm microkernel"
     GEMM_PANEL = "gemm panel"
+    GEMM_INTEGERS = "gemm integers"
     GEMV_AXPY = "gemv axpy"
     ROW_DOTS = "row dots"
     DOT = "dot"
@@ -324,7 +325,7 @@ class Routine(enum.Enum):
 
 
 # Routines that accumulate products into rows of vectors.
-PRODUCTS = (Routine.GEMM_MICROKERNEL, Routine.GEMM_PANEL)
+PRODUCTS = (Routine.GEMM_MICROKERNEL, Routine.GEMM_PANEL, Routine.GEMM_INTEGERS)
 
 
 @attrs.frozen(eq=False)
@@ -375,6 +376,7 @@ class LibraryCall(Stmt):
 _VALUES: dict[Routine, Callable[..., Expr]] = {
     Routine.GEMM_MICROKERNEL: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.GEMM_PANEL: lambda a, b, c: apply(Op.FMA, a, b, c),
+    Routine.GEMM_INTEGERS: lambda a, b, c: apply(Op.FMA, cast(a, c.dtype), cast(b, c.dtype), c),
     Routine.GEMV_AXPY: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.ROW_DOTS: lambda a, b, c: apply(Op.FMA, a, b, c),
     Routine.DOT: lambda a, b, c: apply(Op.FMA, a, b, c),

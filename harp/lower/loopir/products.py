@@ -2,7 +2,8 @@
 
     for i, j { acc = 0; for k: acc = fma(a[i, k], b[k, j], acc); out[i, j] = f(acc) }
 
-Each operand is any value that does not contain the other one's loop.
+Each operand is any value that does not contain the other one's loop. Products of integers are of arrays of 8 bits,
+summed in 32 bits, with the body `acc += a[i, k]*b[k, j]`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.nests import accumulation, accumulations, is_sequential, rebuilt, sequence, stride
 from harp.trace.index.polynomial import Index, Loop, loops_in, split_linear
+from harp.trace.scalar.dtypes import DType, i8, i32, integer_limits, u8
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op, Reduce
@@ -98,9 +100,14 @@ def match(s: Stmt) -> Match | None:
 
 def _product(loops: Sequence[For], store: Store, column: Loop, variables: Set[Buffer]) -> Product | None:
     value = store.value
-    if not isinstance(value, Apply) or value.op is not Op.FMA or store.reduce is not None:
+    if isinstance(value, Apply) and value.op is Op.FMA and value.dtype.is_float and store.reduce is None:
+        a, b, _ = value.args
+    elif isinstance(value, Apply) and value.op is Op.MUL and value.dtype is i32 and store.reduce is Reduce.SUM:
+        a, b = value.args
+        if narrow(a) is a or narrow(b) is b or not (is_direct(a) and is_direct(b)):
+            return None
+    else:
         return None
-    a, b, _ = value.args
     if column in moving(a):
         a, b = b, a
     inner = tuple(h.loop for h in loops)
@@ -140,8 +147,30 @@ def _exists_before(e: Expr, variables: Set[Buffer]) -> bool:
     return all(buffer.space in _ARRAYS and buffer not in variables for buffer in loaded)
 
 
+def panel_vectors(dtype: DType) -> int:
+    """How many vectors of columns a panel has: of integers more, for it packs both factors."""
+    return 8 if dtype is i32 else 2
+
+
+def narrow(e: Expr) -> Expr:
+    """The integer of 8 bits that a value is in more bits; other values as they are."""
+    inner = e
+    while isinstance(inner, Apply) and inner.op is Op.CAST and _holds(inner.dtype, inner.args[0].dtype):
+        inner = inner.args[0]
+    return inner if inner.dtype in (i8, u8) else e
+
+
+def _holds(wide: DType, dtype: DType) -> bool:
+    """Whether an integer dtype has all numbers of another one."""
+    if not (wide.is_integer and dtype.is_integer):
+        return False
+    limits, inside = integer_limits(wide), integer_limits(dtype)
+    return limits.min <= inside.min and inside.max <= limits.max
+
+
 def is_direct(a: Expr) -> bool:
     """Whether a backend can read the operand in place, by strides along its axes, or along merged axes."""
+    a = narrow(a)
     if not isinstance(a, Load) or a.conditions:
         return False
     whole = flat(a.buffer, a.index)

@@ -27,14 +27,14 @@ import attrs
 from harp.lower.cost_model import weigh
 from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Renaming, Tile, nest, privatise, renamed, sequence
-from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one
+from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one, panel_vectors
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.digits import over_digits
 from harp.lower.rewrite.loop_primitives import Context, flat, specialise, split, strips
 from harp.trace.index.division import Substitution, floordiv, maximum
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, as_index, of, split_linear
 from harp.trace.index.polynomial import product as product_of
-from harp.trace.scalar.dtypes import f32, f64
+from harp.trace.scalar.dtypes import f32, f64, i32
 from harp.trace.scalar.expr import Expr, apply, const, rewrite
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import Op
@@ -42,7 +42,7 @@ from harp.trace.scalar.ops import Op
 # With fewer rows than this, or elements in all, packing costs more than it saves if memory is read in order anyway.
 _FEW_ROWS, _FEW_ELEMENTS = 3, 32
 # Dtypes for which backends pack panels themselves, if an operand is contiguous.
-_PACKED = (f32, f64)
+_PACKED = (f32, f64, i32)
 # The most expensive use of the sums that is printed a second time, for blocks without a remainder.
 _REPEATED = 16
 
@@ -50,7 +50,7 @@ _REPEATED = 16
 def contraction(context: Context, s: Stmt) -> Stmt | None:
     """The rule; see the top of the file."""
     found = match(s)
-    if found is None:
+    if found is None or (context.target.grid and found.products[0].acc.dtype is i32):
         return None
     assert isinstance(s, Nest)
     # Rows of a batch with the same right factor are rows of one matrix.
@@ -86,7 +86,7 @@ def _along_one(context: Context, product: Product) -> Product:
         loops = (*outer, head.loop)
         if is_direct(a) and is_direct(b):
             return Product(product.acc, loops, a, b)
-        if is_direct(a):
+        if is_direct(a) and product.acc.dtype.is_float:  # integers are packed by the library, which knows no windows
             return attrs.evolve(product, loops=loops, a=a, window=window)
     return product
 
@@ -117,7 +117,7 @@ class OutputBlock:
 def _panels(context: Context, found: Match) -> Stmt:
     dtype = found.products[0].acc.dtype
     target = context.target
-    width, most = 2 * target.lanes(dtype.itemsize), target.panel_height
+    width, most = panel_vectors(dtype) * target.lanes(dtype.itemsize), target.panel_height
     count = found.row.extent.constant
     height = most if count is None else min(count, most)
     rows_head, _, top, rows = split(context.fresh, found.row.extent, max(height, 1))

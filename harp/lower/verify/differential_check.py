@@ -113,7 +113,7 @@ def _compare(expected: Sequence[NDArray], results: Sequence[NDArray], what: Call
     for number, (a, b) in enumerate(zip(expected, results, strict=True)):
         dtype = as_dtype(a.dtype)
         tolerance = _TOLERANCES.get(dtype, 0.0)
-        if dtype.is_half:
+        if dtype.is_stored:
             a, b = a.astype(np.float32), b.astype(np.float32)
         if a.shape != b.shape or not np.allclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=dtype.is_inexact):
             raise VerificationError(f"output {number} is\n{b}\ninstead of\n{a}\nafter {what()}")

@@ -100,7 +100,7 @@ def as_index_array(item: object) -> Array:
         raise ArgumentError(
             f"an array of {array.kind} is not supported as an index; convert it to integers with .astype(int){where()}"
         )
-    return array
+    return array.astype(dtypes.i64) if array.kind.is_tiny else array
 
 
 def plan(node: Node, keys: Sequence[object], checks: bool, reaches: bool) -> Plan:

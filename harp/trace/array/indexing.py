@@ -19,7 +19,7 @@ from harp.trace.graph import view
 from harp.trace.graph.node import MapReduce, Node, positions
 from harp.trace.index.division import ceildiv, maximum, minimum, relu
 from harp.trace.index.polynomial import ONE, ZERO, Index, as_index
-from harp.trace.scalar.dtypes import DType, Kind
+from harp.trace.scalar.dtypes import DType, Kind, integer_limits
 from harp.trace.scalar.expr import Const, const
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.ranges import require_int64
@@ -107,8 +107,8 @@ def select(node: Node, keys: Sequence[object]) -> Selection:
 def outside(dtype: DType) -> Const:
     """The number that stands for elements outside: NaN, the lowest signed and the highest unsigned integer, True."""
     if dtype.is_integer:
-        limits = np.iinfo(dtype.numpy.name)
-        return const(int(limits.min if dtype.kind is Kind.INT else limits.max), dtype)
+        limits = integer_limits(dtype)
+        return const(limits.min if dtype.kind is Kind.INT else limits.max, dtype)
     return const(True if dtype.kind is Kind.BOOL else np.nan, dtype)
 
 

@@ -31,7 +31,7 @@ from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Captured, Constant, Contiguous, Input, MapReduce, Node, Several, walk
 from harp.trace.index.polynomial import ONE, Index, Shape
 from harp.trace.scalar import dtypes
-from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, plain, refuse_masked
+from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, integer_limits, plain, refuse_masked
 from harp.trace.scalar.expr import Const, Expr, Operand, cast, const
 from harp.trace.scalar.ops import Reduce, result_dtype
 from harp.trace.sizes.integer_checks import IntegerCheck
@@ -162,7 +162,7 @@ def python_constant(value: bool | int | float | complex, dtype: DType) -> Const:
     if isinstance(value, complex) and not isinstance(value, np.generic) and not dtype.is_complex:
         raise DTypeError(f"{value!r} is complex, but its dtype is to be {dtype.numpy}; use its .real{where()}")
     if dtype.is_integer and isinstance(value, (int, float)):
-        limits = np.iinfo(dtype.numpy.name)
+        limits = integer_limits(dtype)
         if not limits.min - 1 < value < limits.max + 1:  # floats are truncated
             shown = short(value) if isinstance(value, int) else repr(value)
             raise IntegerRangeError(f"{shown} does not fit {dtype.numpy}; convert the array first{where()}")

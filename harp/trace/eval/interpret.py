@@ -46,7 +46,7 @@ from harp.trace.scalar import expr as expression
 from harp.trace.scalar.dtypes import DType, NDArray, c64, c128, computing, f32, f64
 from harp.trace.scalar.expr import Apply, Expr, Operand, Position
 from harp.trace.scalar.halves import rounded, widened
-from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.scalar.ops import Op, Reduce, convert
 from harp.trace.source_locations import Site, where
 
 NO_SITES: Mapping[Node, Site] = {}
@@ -194,7 +194,7 @@ def map_reduce(
         return result
     if reduce is Reduce.SUM and result.size >= _LONG and prod(domain[axis] for axis in axes) >= _LONG:
         inner = _adding(inner)
-    initial: NDArray | None = reduce.identity(computing(expr.dtype))[()]
+    initial: NDArray | None = convert(reduce.identity(expr.dtype), computing(expr.dtype).numpy)[()]
     if expr.dtype.is_complex and reduce is Reduce.PROD:
         initial = None  # the first factor, for 1 times an infinity has a NaN
     with np.errstate(all="ignore"):
@@ -212,7 +212,7 @@ def _of_nothing(dtype: DType, domain: tuple[int, ...], reduce: Reduce | None, ax
     if reduce is None:
         return np.empty(domain, dtype.numpy)
     kept = [size for axis, size in enumerate(domain) if axis not in axes]
-    return np.full(kept, reduce.identity(computing(dtype))[()]).astype(dtype.numpy, copy=False)
+    return np.full(kept, reduce.identity(dtype)[()])
 
 
 def _cumulative(node: Cumulative, values: Mapping[Node, NDArray], sizes: Sizes) -> NDArray:
@@ -357,7 +357,10 @@ def _strided(src: NDArray, index: Sequence[Index], shape: tuple[int, ...], sizes
         origin.append(slice(start, start + 1))
         for k, slope in enumerate(slopes):
             strides[k] += slope * src.strides[axis]
-    return np.lib.stride_tricks.as_strided(src[tuple(origin)], shape, strides, writeable=False)
+    first = src[tuple(origin)]
+    if src.dtype.kind == "f" and src.itemsize == 1:  # float8_e5m2, which NumPy does not know by its kind and size
+        first = first.view(np.uint8)
+    return np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False).view(src.dtype)
 
 
 def _affine(p: Index, rank: int, sizes: Sizes) -> tuple[int, list[int]] | None:

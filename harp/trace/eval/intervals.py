@@ -32,7 +32,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.graph.row_functions import ROWS
 from harp.trace.index.polynomial import Index
-from harp.trace.scalar.dtypes import DType, NDArray, bool_
+from harp.trace.scalar.dtypes import DType, NDArray, bool_, integer_limits
 from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position
 from harp.trace.scalar.expr import walk as walk_expr
 from harp.trace.scalar.ops import INFO, Op, Reduce, convert
@@ -65,8 +65,8 @@ def limits(dtype: DType) -> Interval:
     """All numbers of an integer or bool dtype."""
     if dtype is bool_:
         return Interval(0, 1)
-    info = np.iinfo(dtype.numpy.name)
-    return Interval(int(info.min), int(info.max))
+    info = integer_limits(dtype)
+    return Interval(info.min, info.max)
 
 
 def of_buffer(values: NDArray) -> Interval:

@@ -82,7 +82,7 @@ class _Search:
 
     def bad(self, value: NDArray) -> NDArray:
         """Which elements are NaN or infinite."""
-        wide = value.astype(np.float32) if as_dtype(value.dtype).is_half else value
+        wide = value.astype(np.float32) if as_dtype(value.dtype).is_stored else value
         return np.asarray(~np.isfinite(wide) if self.infinities else np.isnan(wide))
 
     def origin(self, graph: Graph, given: Mapping[Node, NDArray], sizes: Sizes) -> _Origin | None:

@@ -44,8 +44,8 @@ class RowInfo:
 
 
 def _comparable(keys: NDArray) -> NDArray:
-    """NumPy has no order with NaN for bfloat16, of which each number is one of float32."""
-    return keys if keys.dtype.kind in "biuf" else keys.astype(np.float32)
+    """NumPy has no order with NaN for the dtypes of ml_dtypes, of which each number is one of float32."""
+    return keys if keys.dtype.isbuiltin == 1 else keys.astype(np.float32)
 
 
 def _order(keys: NDArray, reverse: bool) -> npt.NDArray[np.int64]:

@@ -6,14 +6,18 @@ NumPy's defaults int64 and float64; the same with a complex number gives complex
 NumPy has no rule for bfloat16 beside float16, which gives float32, nor beside integers of 16 and more bits, which
 count as they do for float16.
 
-A complex number is two floats side by side, as NumPy has them. float16 and bfloat16 are for storage: expressions over
-them are computed in float32 (`harp.trace.scalar.halves`). bfloat16 needs the package ml_dtypes, which is imported when
-an array of it is made.
+float8 and int4 are promoted as in JAX: Python numbers and bool take their dtype, for float8 integers too, and any other
+dtype beside them raises.
+
+A complex number is two floats side by side, as NumPy has them. float16, bfloat16, float8 and int4 are for storage:
+expressions over them are computed in float32, or int8 (`harp.trace.scalar.halves`). NumPy has bfloat16 and what is
+smaller from the package ml_dtypes, which is imported when an array of them is made.
 """
 
 from __future__ import annotations
 
 import enum
+import importlib
 import sys
 from collections.abc import Iterable
 from functools import lru_cache, reduce
@@ -23,7 +27,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from harp.errors import ArgumentError, MissingPackageError, OutOfMemoryError, UnsupportedDTypeError
+from harp.errors import ArgumentError, DTypeError, MissingPackageError, OutOfMemoryError, UnsupportedDTypeError
 from harp.lazy import FUNCTIONS
 from harp.locks import importing
 from harp.trace.index.polynomial import Index
@@ -44,6 +48,53 @@ class Kind(enum.IntEnum):
     COMPLEX = 4
 
 
+class NotFinite(enum.IntEnum):
+    """How a float format says infinity and NaN."""
+
+    IEEE = 0  # in the largest exponent
+    NAN = 1  # no infinity; NaN has all bits set (fn)
+    ZERO = 2  # no infinity, and NaN in the place of -0.0 (fnuz)
+
+
+class FloatFormat(NamedTuple):
+    """The bits of a float: its sign, then exponent + bias, then the fraction."""
+
+    exponent: int
+    fraction: int
+    bias: int
+    not_finite: NotFinite = NotFinite.IEEE
+
+    @property
+    def limit(self) -> int:
+        """The first code, without the sign, that is no finite number."""
+        bits = self.exponent + self.fraction
+        return ((1 << bits) - (1 << self.fraction), (1 << bits) - 1, 1 << bits)[self.not_finite]
+
+    @property
+    def max(self) -> float:
+        """The largest number."""
+        power, fraction = divmod(self.limit - 1, 1 << self.fraction)
+        return (1 + fraction * self.eps) * 2.0 ** (power - self.bias)
+
+    @property
+    def eps(self) -> float:
+        """From 1 to the next number."""
+        return float(2.0**-self.fraction)
+
+    @property
+    def tiny(self) -> float:
+        """The smallest positive normal number."""
+        return float(2.0 ** (1 - self.bias))
+
+
+class IntegerLimits(NamedTuple):
+    """What an integer dtype holds."""
+
+    bits: int
+    min: int
+    max: int
+
+
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class DType(InternedBase):
     """An element type; one object each, compared with `is`. `np.dtype(harp.f32)` works.
@@ -59,17 +110,18 @@ class DType(InternedBase):
     name: str
     kind: Kind
     numpy_name: str
+    format: FloatFormat | None = None
     numpy: np.dtype[np.generic] = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        if self.numpy_name != "bfloat16":
+        if not self.is_packaged:
             object.__setattr__(self, "numpy", np.dtype(self.numpy_name))
 
     def __getattr__(self, name: str) -> np.dtype[np.generic]:
-        """Called for what is not there: `numpy` of bfloat16, until it is asked for."""
+        """Called for what is not there: `numpy` of a dtype of ml_dtypes, until it is asked for."""
         if name != "numpy":
             raise AttributeError(name)
-        found = _load_bfloat16()
+        found = _load(self)
         object.__setattr__(self, "numpy", found)
         return found
 
@@ -80,8 +132,18 @@ class DType(InternedBase):
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an element; of bfloat16, too, where NumPy does not have it."""
-        return 2 if self.numpy_name == "bfloat16" else self.numpy.itemsize
+        """Bytes of an element, also where NumPy does not have the dtype."""
+        return _PACKAGED[self.numpy_name][0] if self.is_packaged else self.numpy.itemsize
+
+    @property
+    def is_packaged(self) -> bool:
+        """Whether NumPy has it from the package ml_dtypes."""
+        return self.numpy_name in _PACKAGED
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether it is float8 or int4, which meet few other dtypes."""
+        return self.is_packaged and self.itemsize == 1
 
     @property
     def is_float(self) -> bool:
@@ -99,9 +161,9 @@ class DType(InternedBase):
         return self.kind >= Kind.FLOAT
 
     @property
-    def is_half(self) -> bool:
-        """Whether it is float16 or bfloat16, which are computed with in float32."""
-        return self is f16 or self is bf16
+    def is_stored(self) -> bool:
+        """Whether it is for storage: float16, bfloat16, float8 and int4, which are computed with in a wider dtype."""
+        return self.is_packaged or self is f16
 
     @property
     def is_integer(self) -> bool:
@@ -161,17 +223,30 @@ class ArraySignature(NamedTuple):
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
-def _load_bfloat16() -> np.dtype[np.generic]:
-    """NumPy's dtype for bfloat16. Raises MissingPackageError."""
+# The dtypes of ml_dtypes: the bytes of an element, and the dtype of NumPy by way of which they are converted.
+_PACKAGED: dict[str, tuple[int, str]] = {
+    "bfloat16": (2, "float32"),
+    **{
+        f"float8_{form}": (1, "float32")
+        for form in ["e3m4", "e4m3", "e4m3b11fnuz", "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"]
+    },
+    "int4": (1, "int8"),
+    "uint4": (1, "uint8"),
+}
+
+
+def _load(dtype: DType) -> np.dtype[np.generic]:
+    """NumPy's dtype for one of ml_dtypes. Raises MissingPackageError."""
+    name = dtype.numpy_name
     try:
         with importing:
-            from ml_dtypes import bfloat16
-    except ImportError:
+            found: np.dtype[np.generic] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
+    except (ImportError, AttributeError):
         raise MissingPackageError(
-            f"bfloat16 needs the package ml_dtypes, for NumPy has no such dtype; install harp[bfloat16]{where()}"
+            f"{name} needs the package ml_dtypes, for NumPy has no such dtype; install harp[bfloat16]{where()}"
         ) from None
-    found: np.dtype[np.generic] = np.dtype(bfloat16)
-    OF_NUMPY[found] = bf16
+    OF_NUMPY[found] = dtype
+    CONVERTED_BY[found] = np.dtype(_PACKAGED[name][1])
     return found
 
 
@@ -184,16 +259,29 @@ u8 = DType("u8", Kind.UINT, "uint8")
 u16 = DType("u16", Kind.UINT, "uint16")
 u32 = DType("u32", Kind.UINT, "uint32")
 u64 = DType("u64", Kind.UINT, "uint64")
-f16 = DType("f16", Kind.FLOAT, "float16")
-bf16 = DType("bf16", Kind.FLOAT, "bfloat16")
-f32 = DType("f32", Kind.FLOAT, "float32")
-f64 = DType("f64", Kind.FLOAT, "float64")
+i4 = DType("i4", Kind.INT, "int4")
+u4 = DType("u4", Kind.UINT, "uint4")
+f8_e3m4 = DType("f8_e3m4", Kind.FLOAT, "float8_e3m4", FloatFormat(3, 4, 3))
+f8_e4m3 = DType("f8_e4m3", Kind.FLOAT, "float8_e4m3", FloatFormat(4, 3, 7))
+f8_e4m3b11fnuz = DType("f8_e4m3b11fnuz", Kind.FLOAT, "float8_e4m3b11fnuz", FloatFormat(4, 3, 11, NotFinite.ZERO))
+f8_e4m3fn = DType("f8_e4m3fn", Kind.FLOAT, "float8_e4m3fn", FloatFormat(4, 3, 7, NotFinite.NAN))
+f8_e4m3fnuz = DType("f8_e4m3fnuz", Kind.FLOAT, "float8_e4m3fnuz", FloatFormat(4, 3, 8, NotFinite.ZERO))
+f8_e5m2 = DType("f8_e5m2", Kind.FLOAT, "float8_e5m2", FloatFormat(5, 2, 15))
+f8_e5m2fnuz = DType("f8_e5m2fnuz", Kind.FLOAT, "float8_e5m2fnuz", FloatFormat(5, 2, 16, NotFinite.ZERO))
+f16 = DType("f16", Kind.FLOAT, "float16", FloatFormat(5, 10, 15))
+bf16 = DType("bf16", Kind.FLOAT, "bfloat16", FloatFormat(8, 7, 127))
+f32 = DType("f32", Kind.FLOAT, "float32", FloatFormat(8, 23, 127))
+f64 = DType("f64", Kind.FLOAT, "float64", FloatFormat(11, 52, 1023))
 c64 = DType("c64", Kind.COMPLEX, "complex64")
 c128 = DType("c128", Kind.COMPLEX, "complex128")
 
-ALL = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c128)
-# By the native dtypes of NumPy; bfloat16 is there from its first use on.
-OF_NUMPY: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL if d is not bf16}
+FLOAT8 = (f8_e3m4, f8_e4m3, f8_e4m3b11fnuz, f8_e4m3fn, f8_e4m3fnuz, f8_e5m2, f8_e5m2fnuz)
+ALL = (bool_, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c128, *FLOAT8, i4, u4)
+# By the native dtypes of NumPy; those of ml_dtypes are there from their first use on.
+OF_NUMPY: dict[np.dtype[np.generic], DType] = {d.numpy: d for d in ALL if not d.is_packaged}
+# The dtype by way of which one of ml_dtypes is converted.
+CONVERTED_BY: dict[np.dtype[np.generic], np.dtype[np.generic]] = {}
+_BY_NAME = {d.numpy_name: d for d in ALL if d.is_packaged}
 _by_python: dict[object, DType] = {bool: bool_, int: i64, float: f64, complex: c128}
 # The types of numbers: the dtype as arrays, and whether that is weak.
 NUMBERS: dict[type, tuple[DType, bool]] = {
@@ -201,8 +289,7 @@ NUMBERS: dict[type, tuple[DType, bool]] = {
     float: (f64, True), complex: (c128, True),
 }  # fmt: skip
 _REAL = {c64: f32, c128: f64}
-_TINY = {f16: 2.0**-14, bf16: 2.0**-126, f32: 2.0**-126, f64: 2.0**-1022}
-_COMPLEX = {f16: c64, bf16: c64, f32: c64, f64: c128}
+_COMPLEX = {**dict.fromkeys((f16, bf16, f32, *FLOAT8), c64), f64: c128}
 
 DTypeLike = DType | npt.DTypeLike
 
@@ -221,8 +308,8 @@ def as_dtype(value: object) -> DType:
         return OF_NUMPY[value]
     if isinstance(value, type) and value in _by_python:
         return _by_python[value]
-    if isinstance(value, str) and value == "bfloat16":
-        return bf16
+    if isinstance(value, str) and value in _BY_NAME:
+        return _BY_NAME[value]
     try:
         numpy_dtype = np.dtype(value)  # type: ignore[call-overload]
     except Exception:  # of a name that is none in UTF-8, of an attribute of the user's
@@ -231,8 +318,9 @@ def as_dtype(value: object) -> DType:
             advice = "a shape is one argument, such as (2, 3); a view of another shape is x.reshape"
         raise UnsupportedDTypeError(f"{value!r} is not a dtype; {advice}{where()}") from None
     found = OF_NUMPY.get(numpy_dtype if numpy_dtype.isnative else numpy_dtype.newbyteorder("="))
-    if found is None and numpy_dtype.name == "bfloat16" and numpy_dtype == bf16.numpy:
-        found = bf16
+    named = _BY_NAME.get(numpy_dtype.name) if found is None else None
+    if named is not None and numpy_dtype == named.numpy:
+        return named
     if found is None:
         supported = ", ".join(d.numpy_name for d in ALL)
         raise UnsupportedDTypeError(
@@ -252,13 +340,29 @@ def complex_of(dtype: DType) -> DType:
 
 
 def computing(dtype: DType) -> DType:
-    """The dtype in which an expression over this one is computed: float32 for float16 and bfloat16."""
-    return f32 if dtype.is_half else dtype
+    """The dtype in which an expression over this one is computed: float32, int8 or uint8 for those of storage."""
+    if dtype.is_stored:
+        return f32 if dtype.is_float else i8 if dtype is i4 else u8
+    return dtype
 
 
 def tiny_of(dtype: DType) -> float:
     """The smallest positive normal number of an inexact dtype."""
-    return _TINY[real_of(dtype)]
+    return format_of(dtype).tiny
+
+
+def format_of(dtype: DType) -> FloatFormat:
+    """The bits of a floating dtype, or of the parts of a complex one."""
+    found = real_of(dtype).format
+    assert found is not None, dtype
+    return found
+
+
+def integer_limits(dtype: DType) -> IntegerLimits:
+    """The bits of an integer dtype, its least and its largest number."""
+    bits = 4 if dtype.is_tiny else 8 * dtype.itemsize
+    low = -(1 << bits - 1) if dtype.kind is Kind.INT else 0
+    return IntegerLimits(bits, low, low + (1 << bits) - 1)
 
 
 def refuse_masked(array: NDArray | np.generic, name: str = "an array") -> None:
@@ -293,6 +397,11 @@ def promote(dtypes: Iterable[DType]) -> DType:
 def _join(a: DType, b: DType) -> DType:
     if a is b:
         return a
+    if a.is_tiny or b.is_tiny:
+        tiny, other = (a, b) if a.is_tiny else (b, a)
+        if other is bool_ or (tiny.is_float and other.is_integer and not other.is_tiny):
+            return tiny
+        raise _no_common(tiny, other.numpy_name)
     if {a, b} == {f16, bf16}:
         return f32
     if bf16 not in (a, b):
@@ -301,10 +410,20 @@ def _join(a: DType, b: DType) -> DType:
     return bf16 if _join(f16, other) is f16 else _join(f16, other)
 
 
+def _no_common(tiny: DType, other: str) -> DTypeError:
+    name = tiny.numpy_name
+    return DTypeError(
+        f"{name} and {other} have no common dtype, for {name} is for storage and either might lose digits; convert one "
+        f"of them with .astype, for example x.astype('float32'){where()}"
+    )
+
+
 def promote_weak(strong: DType, weak: Kind) -> DType:
     """The dtype of an array of `strong` dtype combined with a Python number of this kind."""
     if weak <= strong.kind or (weak is Kind.INT and strong.is_integer):
         return strong
+    if strong.is_tiny:
+        raise _no_common(strong, "a complex number" if weak is Kind.COMPLEX else "a float")
     if strong is bool_:
         return default_of(weak)
     if weak is Kind.UINT:

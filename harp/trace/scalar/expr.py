@@ -23,7 +23,7 @@ import numpy as np
 from harp.trace.index.polynomial import Index, as_index
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.scalar import ops
-from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64
+from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64, integer_limits
 from harp.trace.scalar.ops import INFO, Op, convert
 
 
@@ -172,8 +172,7 @@ def _like(value: Expr | float, other: Expr) -> Expr:
 def const(value: object, dtype: DType) -> Const:
     """A number of this dtype; integers wrap as NumPy's casts do."""
     if isinstance(value, int) and not isinstance(value, bool) and dtype.is_integer:
-        bits = 8 * dtype.itemsize
-        value = value & ((1 << bits) - 1)
+        value = value & ((1 << integer_limits(dtype).bits) - 1)
         return Const(dtype, value.to_bytes(dtype.itemsize, "little" if np.little_endian else "big"))
     number = np.asarray(value)
     if number.dtype.kind == "c":

@@ -14,7 +14,18 @@ import numpy as np
 
 from harp.errors import DTypeError
 from harp.trace.scalar import special
-from harp.trace.scalar.dtypes import DType, Kind, NDArray, as_dtype, bool_, complex_of, real_of
+from harp.trace.scalar.dtypes import (
+    CONVERTED_BY,
+    DType,
+    Kind,
+    NDArray,
+    as_dtype,
+    bool_,
+    complex_of,
+    format_of,
+    integer_limits,
+    real_of,
+)
 from harp.trace.source_locations import where
 
 _BOOL, _INTS, _FLOAT, _COMPLEX = {Kind.BOOL}, {Kind.INT, Kind.UINT}, {Kind.FLOAT}, {Kind.COMPLEX}
@@ -154,7 +165,14 @@ def _complex(real: NDArray, imag: NDArray) -> NDArray:
 def convert(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     """a.astype(to), the same on all machines: a float out of an integer's range is first truncated to int64 (for narrow
     targets to int32), where it becomes the lowest number, and then wraps; in uint64 what is too large becomes 0."""
-    if a.dtype.kind not in "fV" or to.kind not in "iu":  # V: bfloat16
+    if a.dtype == to:
+        return a
+    wide = a.astype(CONVERTED_BY.get(a.dtype, a.dtype), copy=False)
+    return _converted(wide, CONVERTED_BY.get(to, to)).astype(to, copy=False)
+
+
+def _converted(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
+    if a.dtype.kind != "f" or to.kind not in "iu":
         return a.astype(to, copy=False)
     bits = 63 if to.itemsize == 8 or to == np.uint32 else 31
     whole = np.trunc(a.astype(np.float64))
@@ -228,7 +246,7 @@ INFO: dict[Op, OpInfo] = {
     Op.RINT: OpInfo(1, _FLOAT, Result.SAME, np.rint),
     Op.STOP: OpInfo(1, _ALL | _COMPLEX, Result.SAME, _identity, 0),
     Op.OPAQUE: OpInfo(1, _FLOAT, Result.SAME, _identity, 0),
-    Op.FMA: OpInfo(3, _FLOAT, Result.SAME, _fma),
+    Op.FMA: OpInfo(3, _NUMBERS, Result.SAME, _fma),
     Op.COMPLEX: OpInfo(2, _FLOAT, Result.COMPLEX, _complex, 0),
     Op.REAL: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.real(a)), 0),
     Op.IMAG: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.imag(a)), 0),
@@ -290,8 +308,9 @@ class Reduce(enum.Enum):
         if dtype.kind is Kind.BOOL:
             return np.asarray(not lowest)
         if dtype.kind not in _INTS:
-            return np.asarray(-np.inf if lowest else np.inf, dtype.numpy)
-        limits = np.iinfo(dtype.numpy.name)
+            end = np.inf if dtype.is_complex or not format_of(dtype).not_finite else format_of(dtype).max
+            return np.asarray(-end if lowest else end, dtype.numpy)
+        limits = integer_limits(dtype)
         return np.asarray(limits.min if lowest else limits.max, dtype.numpy)
 
 

@@ -10,8 +10,6 @@ product of axes of one array of float64 is below 2**60.
 
 from __future__ import annotations
 
-import numpy as np
-
 from harp.errors import IntegerRangeError
 from harp.trace.eval.intervals import Interval
 from harp.trace.index.polynomial import (
@@ -28,7 +26,7 @@ from harp.trace.index.polynomial import (
     of,
     split_linear,
 )
-from harp.trace.scalar.dtypes import DType, f64, i64
+from harp.trace.scalar.dtypes import DType, f64, i64, integer_limits
 from harp.trace.scalar.expr import Expr, Position, cast, const
 from harp.trace.sizes.levels import current
 from harp.trace.sizes.scope import Relation, Scope
@@ -45,8 +43,8 @@ def size_value(p: Index, dtype: DType) -> Expr:
     if dtype.is_integer:
         p = require_int64(p)
         if dtype is not i64:
-            limits = np.iinfo(dtype.numpy.name)
-            if not _within(p, Interval(int(limits.min), int(limits.max)), str(dtype.numpy)):
+            limits = integer_limits(dtype)
+            if not _within(p, Interval(limits.min, limits.max), str(dtype.numpy)):
                 raise IntegerRangeError(f"{describe(p)} does not fit {dtype.numpy}; convert the array first{where()}")
     elif not _fits(p) and _only_adds(p):
         return cast(_as_float(p), dtype)

@@ -20,7 +20,7 @@ from harp.trace.tracer import trace
 ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow]
 BITS = [operator.and_, operator.or_, operator.xor]
 SHIFTS = [operator.lshift, operator.rshift]
-REAL = [d for d in ALL if not d.is_complex and not d.is_half]
+REAL = [d for d in ALL if not d.is_complex and not d.is_stored]
 COMPARE = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
 UNARY = [operator.neg, operator.pos, operator.abs, operator.invert]
 

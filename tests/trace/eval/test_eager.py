@@ -35,8 +35,8 @@ AXES = [None, 0, 1, (0, 1), ()]
 def numbers(dtype, shape=(2, 3)):
     if dtype.kind == "b":
         values = [True, False, True, True, False, False]
-    elif dtype.kind in "iu":
-        values = [0, 1, 7, np.iinfo(dtype).max, np.iinfo(dtype).min, 3]
+    elif hnp.isdtype(dtype, "integral"):
+        values = [0, 1, 7, hnp.iinfo(dtype).max, hnp.iinfo(dtype).min, 3]
     else:
         values = [0.0, -0.0, 1.5, np.inf, np.nan, -3.25]
     return np.resize(np.array(values, dtype), shape)

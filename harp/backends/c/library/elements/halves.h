@@ -1,4 +1,4 @@
-/* Conversions of float16 and bfloat16, on their bits: without branches, so that any compiler vectorises loops.
+/* Conversions of float16, bfloat16 and float8, on their bits: without branches, so that any compiler vectorises loops.
  *
  * Values that are rounded for further arithmetic stay floats: without numbers of 16 bits between, compilers have half
  * the work. All round to the nearest number, ties to even, keep infinities, signed zeros and denormal numbers, and
@@ -64,5 +64,28 @@ static inline float harp_round_bf16(float a)
 
 /* By way of float32, as ml_dtypes does. */
 static inline uint16_t harp_f64_to_bf16(double a) { return harp_f32_to_bf16((float)a); }
+
+/* float8 has a row of numbers for each format: bits of the fraction, the bias of exponents, `limit`, the first code that
+ * is no finite number, and whether that is infinity. Without infinities it is NaN; 0x80 is that in the place of -0. */
+static inline float harp_f8_to_f32(uint8_t code, int fraction, int bias, uint32_t limit, int infinities)
+{
+    const uint32_t size = limit == 0x80 && code == 0x80 ? 0x80 : code & 0x7fu, sign = (uint32_t)(code & 0x80u) << 24;
+    const float finite = harp_from_bits_f32(size << (23 - fraction)) * harp_from_bits_f32((uint32_t)(254 - bias) << 23);
+    const uint32_t other = infinities && size == limit ? 0x7f800000u : 0x7fc00000u;
+    return harp_from_bits_f32(sign | (size < limit ? harp_bits_f32(finite) : other));
+}
+
+/* As harp_f32_to_f16. 2**20 is beyond all formats. */
+static inline uint8_t harp_f32_to_f8(float a, int fraction, int bias, uint32_t limit, int infinities)
+{
+    const uint32_t bits = harp_bits_f32(a), size = bits & 0x7fffffffu, some = size < 0x49800000u ? size : 0x49800000u;
+    const uint32_t power = some & 0x7f800000u, least = (uint32_t)(128 - bias) << 23, places = (uint32_t)(23 - fraction);
+    const float large = harp_from_bits_f32((power < least ? least : power) + (places << 23));
+    const float rounded = (harp_from_bits_f32(some) + large) - large;
+    const uint32_t code = harp_bits_f32(rounded * harp_from_bits_f32((uint32_t)bias << 23)) >> places;
+    const uint32_t nan = infinities ? limit | 1u << (fraction - 1) : limit, finite = code < limit ? code : limit;
+    const uint32_t found = size > 0x7f800000u ? nan : finite;
+    return (uint8_t)(found | (limit == 0x80 && found == 0 ? 0 : bits >> 24 & 0x80u));
+}
 
 #endif

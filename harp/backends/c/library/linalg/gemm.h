@@ -10,6 +10,8 @@
 
 /* gemm_microkernel: c[i, l] = fma(a[i, k], b[k, l], c[i, l]), where rows of b and c have room for two vectors
  * gemm_panel:       the same for any b of no more columns than two vectors have, where rows of c have room for them
+ * gemm_integers:    c[i, l] += a[i, k] * b[k, l] of integers of 8 bits, for no more columns than eight vectors have,
+ *                   where rows of c have room for them
  * gemv_dot:         c[l] = fma(a[k], b[l, k], c[l]), rows of b being contiguous
  * gemv_axpy:        c[l] = fma(a[k], b[k, l], c[l]), rows of b being contiguous
  * row_dots:         c[r] += the sum of a[r, k] * b[r, k] over all k, in an order of its own, rows being contiguous
@@ -23,6 +25,13 @@
                                             int64_t c_row);                                                            \
     void harp_gemv_dot_##dtype##_x##lanes(int64_t rows, int64_t depth, const T *b, int64_t b_row, const T *a,          \
                                           int64_t a_step, T *c)
+#define HARP_INTEGERS                                                                                                  \
+    int64_t rows, int64_t columns, int64_t depth, const void *a, int64_t a_row, int64_t a_step, const void *b,         \
+        int64_t b_step, int64_t b_column, int32_t *c, int64_t c_row
+#define HARP_DECLARE_INTEGERS(dtypes)                                                                                  \
+    void harp_gemm_integers_##dtypes##_x4(HARP_INTEGERS);                                                              \
+    void harp_gemm_integers_##dtypes##_x8(HARP_INTEGERS);                                                              \
+    void harp_gemm_integers_##dtypes##_x16(HARP_INTEGERS)
 #define HARP_DECLARE_AXPY(T, dtype)                                                                                    \
     void harp_gemv_axpy_##dtype(int64_t columns, int64_t depth, const T *a, int64_t a_step, const T *b,                \
                                 int64_t b_step, T *c)
@@ -38,6 +47,10 @@ HARP_DECLARE_GEMM(float, f32, 16);
 HARP_DECLARE_GEMM(double, f64, 2);
 HARP_DECLARE_GEMM(double, f64, 4);
 HARP_DECLARE_GEMM(double, f64, 8);
+HARP_DECLARE_INTEGERS(i8_i8);
+HARP_DECLARE_INTEGERS(i8_u8);
+HARP_DECLARE_INTEGERS(u8_i8);
+HARP_DECLARE_INTEGERS(u8_u8);
 HARP_DECLARE_AXPY(float, f32);
 HARP_DECLARE_AXPY(double, f64);
 HARP_DECLARE_ROW_DOTS(float, f32);
