@@ -19,6 +19,8 @@ _NAMES = Names(
         "RoundingMethod select select_n shift_right_arithmetic shift_right_logical",
         "harp.lax.associative": "associative_scan",
         "harp.lax.collectives": "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute psum psum_scatter",
+        "harp.lax.convolution": "conv conv_dimension_numbers conv_general_dilated conv_transpose "
+        "conv_with_general_padding ConvDimensionNumbers",
         "harp.lax.mapping": "map",
         "harp.lax.padding": "pad",
         "harp.lax.products": "batch_matmul dot dot_general Precision",
