@@ -23,6 +23,7 @@ _NAMES = Names(
         "conv_with_general_padding ConvDimensionNumbers",
         "harp.lax.mapping": "map",
         "harp.lax.padding": "pad",
+        "harp.lax.pooling": "reduce_window",
         "harp.lax.products": "batch_matmul dot dot_general Precision",
         "harp.lax.reductions": "argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce_and reduce_max "
         "reduce_min reduce_or reduce_prod reduce_sum reduce_xor sort sort_key_val",

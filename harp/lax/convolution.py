@@ -13,7 +13,7 @@ from harp.errors import ArgumentError, ShapeError
 from harp.lax.products import in_wanted
 from harp.numpy.checks import as_count
 from harp.numpy.linalg.order import Labels
-from harp.numpy.manipulation import flip, reshape, swapaxes
+from harp.numpy.manipulation import flip, reshape, shape_of, swapaxes
 from harp.numpy.sliding import Padding, correlate_windows, each_of, pairs_of, plan, spread
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_tuple
@@ -92,8 +92,8 @@ def conv_general_dilated(
     """The sum over input features and windows of products with a kernel, in as many dimensions as there are.
 
     `lhs` has axes of the batch, of features and of space; `rhs` of output features, of input features and of space;
-    `dimension_numbers` is as for `conv_dimension_numbers`. `window_strides` is a number for each axis of space; `padding`
-    "VALID", "SAME", "SAME_LOWER", or a pair (before, behind) for each, also of negative numbers; `lhs_dilation` and
+    `dimension_numbers` is as for `conv_dimension_numbers`. `window_strides` is a number for each axis of space;
+    `padding` "VALID", "SAME", "SAME_LOWER", or a pair (before, behind) for each, also of negative numbers; `lhs_dilation` and
     `rhs_dilation` the distance between elements of the array, and of a window. With `feature_group_count`, or
     `batch_group_count`, features, or the batch, and output features are so many groups, which do not mix. `precision`
     changes nothing; `preferred_element_type` is the dtype of the result, and of the sum if it is the wider one. All may
@@ -127,7 +127,7 @@ def conv_general_dilated(
         raise ArgumentError(f"give padding by numbers where lhs_dilation is not 1, or use conv_transpose{where()}")
     axes = [of_left.index(name) for name in space]
     sizes = [node_of(right).shape[of_right.index(f"i{k}")] for k in range(len(space))]
-    windows = plan(left, axes, sizes, window_strides, padding, rhs_dilation, lhs_dilation)
+    windows = plan(shape_of(left), axes, sizes, window_strides, padding, rhs_dilation, lhs_dilation)
     result = correlate_windows(left, right, windows, (of_left, of_right), out).astype(wanted)
     if groups is not ONE:
         shape = [*result.shape]

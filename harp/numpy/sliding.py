@@ -7,6 +7,7 @@ what the windows show, and derivatives are views of cotangents, and sums.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import attrs
@@ -17,15 +18,17 @@ from harp.numpy.linalg.order import Labels
 from harp.numpy.linalg.pairs import contract
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.indexing import integer
-from harp.trace.array.primitives import as_tuple, emit
+from harp.trace.array.primitives import as_tuple, emit, map_reduce
 from harp.trace.graph.node import Node, positions
-from harp.trace.graph.view import view
+from harp.trace.graph.view import flatten_index, view
 from harp.trace.index.division import ceildiv, floordiv, relu
-from harp.trace.index.polynomial import ONE, ZERO, Index
-from harp.trace.scalar.expr import Const, const
+from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, product
+from harp.trace.scalar.expr import Const, Expr, Position, apply, const, select
+from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import ask, hint, resolve, unify
+from harp.trace.sizes.size import ask, describe, hint, resolve, unify
 from harp.trace.source_locations import plural, where
+from harp.transforms.autodiff.custom import custom_jvp
 
 Padding = object  # a name, or a pair for each axis
 
@@ -97,7 +100,7 @@ def padded(size: Index, window: Window, padding: str) -> Window:
 
 
 def plan(
-    array: Array,
+    shape: Shape,
     axes: Sequence[int],
     sizes: Sequence[Index],
     strides: object = None,
@@ -110,7 +113,6 @@ def plan(
 
     Raises ShapeError for another number of them and strides below 1, ArgumentError for other names and no numbers.
     """
-    shape = [resolve(node_of(array).shape[axis]) for axis in axes]
     by_axis = [
         each_of(name, given, len(axes), 1)
         for name, given in (
@@ -121,7 +123,7 @@ def plan(
     ]
     windows = [Window(resolve(n), s, d, base=b) for n, s, d, b in zip(sizes, *by_axis, strict=True)]
     if isinstance(padding, str):
-        windows = [padded(size, w, padding) for size, w in zip(shape, windows, strict=True)]
+        windows = [padded(resolve(shape[axis]), w, padding) for axis, w in zip(axes, windows, strict=True)]
     else:
         pairs = pairs_of(padding, len(axes))
         windows = [w._replace(low=low, high=high) for w, (low, high) in zip(windows, pairs, strict=True)]
@@ -164,3 +166,61 @@ def correlate_windows(x: Array, w: Array, windows: Plan, labels: tuple[Labels, L
             known = sizes.setdefault(name, resolve(size))
             sizes[name] = unify(known, size, lambda axis=axis: f"a convolution, axis {axis} of the kernel")  # type: ignore[misc]
     return contract([node for node, _ in terms], [names for _, names in terms], sizes, out)
+
+
+def pooled(x: Array, windows: Plan, reduce: Reduce, fill: Const) -> Array:
+    """A reduction over each window; outside of `x` is `fill`. The derivative of an extremum is that of the first
+    element of the window that is it."""
+    if reduce in (Reduce.MAX, Reduce.MIN) and x.kind.is_inexact:
+        return _extreme(x, windows, reduce, fill)  # type: ignore[no-any-return]
+    return _reduced(x, windows, reduce, fill)
+
+
+def _reduced(x: Array, windows: Plan, reduce: Reduce, fill: Const) -> Array:
+    node = node_of(emit(windows.view(node_of(x), fill)))
+    inner = range(len(node.shape) - len(windows.axes), len(node.shape))
+    return map_reduce(lambda e: e, [node], node.shape, reduce, inner)
+
+
+@partial(custom_jvp, nondiff_argnums=(1, 2, 3))
+def _extreme(x: Array, windows: Plan, reduce: Reduce, fill: Const) -> Array:
+    return _reduced(x, windows, reduce, fill)
+
+
+@_extreme.defjvp
+def _extreme_tangent(
+    windows: Plan, reduce: Reduce, fill: Const, primals: tuple[Array], tangents: tuple[Array]
+) -> tuple[Array, Array]:
+    """The sum over a window of the tangents of the one element at the least place where the extremum is."""
+    (x,), (tangent,) = primals, tangents
+    value = _extreme(x, windows, reduce, fill)
+    shown = node_of(emit(windows.view(node_of(x), fill)))
+    moved = node_of(emit(windows.view(node_of(tangent), const(0, tangent.kind))))
+    domain = shown.shape
+    outer, inner = positions(domain)[: value.ndim], range(value.ndim, len(domain))
+    place = Position(flatten_index(positions(domain)[value.ndim :], domain[value.ndim :]))
+    behind = Position(product(domain[value.ndim :]))
+
+    def spread_out(array: Array) -> Node:
+        return view(node_of(array), domain, outer)
+
+    def where_equal(e: Expr, extreme: Expr) -> Expr:
+        nan = ~apply(Op.EQ, e, e) & ~apply(Op.EQ, extreme, extreme)
+        return select(apply(Op.EQ, e, extreme) | nan, place, behind)
+
+    first = map_reduce(where_equal, [shown, spread_out(value)], domain, Reduce.MIN, inner)
+
+    def chosen(number: Expr, t: Expr) -> Expr:
+        return select(apply(Op.EQ, number, place), t, const(0, t.dtype))
+
+    return value, map_reduce(chosen, [spread_out(first), moved], domain, Reduce.SUM, inner)
+
+
+def require_fits(windows: Plan, array: Array) -> None:
+    """Raise ShapeError where an axis is shorter than a window."""
+    for axis, window in zip(windows.axes, windows.windows, strict=True):
+        size = resolve(node_of(array).shape[axis])
+        if not ask(Relation.NONNEGATIVE, size - window.size, "a window fits into the axis"):
+            raise ShapeError(
+                f"a window of {describe(window.size)} is longer than axis {axis} of {describe(size)}{where()}"
+            )
