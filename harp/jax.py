@@ -25,6 +25,7 @@ import harp.debug as debug
 import harp.flatten_util as flatten_util
 import harp.lax as lax
 import harp.nn as nn
+import harp.nn.image as image
 import harp.numpy as numpy
 import harp.ops as ops
 import harp.random as random
@@ -81,6 +82,7 @@ __all__ = [
     "flatten_util",
     "grad",
     "hessian",
+    "image",
     "jacfwd",
     "jacobian",
     "jacrev",

@@ -93,11 +93,11 @@ def conv_general_dilated(
 
     `lhs` has axes of the batch, of features and of space; `rhs` of output features, of input features and of space;
     `dimension_numbers` is as for `conv_dimension_numbers`. `window_strides` is a number for each axis of space;
-    `padding` "VALID", "SAME", "SAME_LOWER", or a pair (before, behind) for each, also of negative numbers; `lhs_dilation` and
-    `rhs_dilation` the distance between elements of the array, and of a window. With `feature_group_count`, or
-    `batch_group_count`, features, or the batch, and output features are so many groups, which do not mix. `precision`
-    changes nothing; `preferred_element_type` is the dtype of the result, and of the sum if it is the wider one. All may
-    be sizes.
+    `padding` "VALID", "SAME", "SAME_LOWER", or a pair (before, behind) for each, also of negative numbers;
+    `lhs_dilation` and `rhs_dilation` the distance between elements of the array, and of a window. With
+    `feature_group_count` the features, or with `batch_group_count` the batch, and the output features are so many
+    groups, which do not mix. `precision` changes nothing; `preferred_element_type` is the dtype of the result, and of
+    the sum if it is the wider one. All may be sizes. Outside of the array are zeros, which are multiplied like others.
 
     Raises ShapeError for sizes that do not fit, ArgumentError for other options.
 
@@ -130,8 +130,8 @@ def conv_general_dilated(
     windows = plan(shape_of(left), axes, sizes, window_strides, padding, rhs_dilation, lhs_dilation)
     result = correlate_windows(left, right, windows, (of_left, of_right), out).astype(wanted)
     if groups is not ONE:
-        shape = [*result.shape]
-        shape[place : place + 2] = [shape[place] * shape[place + 1]]
+        shape: list[object] = [*result.shape]
+        shape[place : place + 2] = [result.shape[place] * result.shape[place + 1]]
         result = reshape(result, shape)
     return result
 
@@ -148,7 +148,7 @@ def _in_groups(array: Array, labels: Labels, name: str, groups: Index) -> tuple[
     each = resolve(floordiv(size, groups))
     if not ask(Relation.ZERO, size - groups * each, "groups are of one size"):
         raise ShapeError(f"axis {place} of size {describe(size)} is not {describe(groups)} groups of one size{where()}")
-    shape = [*array.shape]
+    shape: list[object] = [*array.shape]
     shape[place : place + 1] = [wrap(groups), wrap(resolve(each))]
     return reshape(array, shape), (*labels[:place], "g", *labels[place:])
 

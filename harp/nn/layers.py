@@ -6,6 +6,7 @@ of space there are, the kernel or the window says.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from harp.errors import ShapeError
@@ -22,6 +23,7 @@ from harp.trace.array.arithmetic import divide, less, multiply
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_tuple, emit, to_shape
 from harp.trace.graph.node import View, fresh_input
+from harp.trace.index.polynomial import Shape
 from harp.trace.scalar.dtypes import real_of
 from harp.trace.scalar.expr import const
 from harp.trace.scalar.ops import Reduce
@@ -354,11 +356,18 @@ def fold(
     count, rank = len(sizes), array.ndim - len(sizes)
     if rank < count + bool(channels_last):
         raise ShapeError(f"fold takes windows with two axes for each of {plural(count, 'axes')}{place()}")
-    shape = resolve_all(node_of(array).shape)
     first = rank - count - bool(channels_last)
-    image = fresh_input("image", (*shape[:first], *sizes, *shape[first + count : rank]), array.kind)
     axes = range(first, first + count)
-    shown = plan(image.shape, axes, shape[rank:], stride, padding, dilation).view(image, const(0, array.kind))
-    for axis, (a, b) in enumerate(zip(shown.shape, shape, strict=True)):
-        unify(a, b, lambda axis=axis: f"fold, axis {axis} of the windows")  # type: ignore[misc]
+
+    def planned() -> tuple[Shape, Plan]:
+        shape = resolve_all(node_of(array).shape)
+        image = (*shape[:first], *resolve_all(sizes), *shape[first + count : rank])
+        return image, plan(image, axes, shape[rank:], stride, padding, dilation)
+
+    image, found = planned()
+    for axis, window in zip(axes, found.windows, strict=True):
+        same = partial("fold, axis {} of the windows".format, axis)
+        unify(window.count(image[axis]), node_of(array).shape[axis], same)
+    image, found = planned()
+    shown = found.view(fresh_input("image", image, array.kind), const(0, array.kind))
     return emit(view_adjoint(shown, node_of(array))) if isinstance(shown, View) else array

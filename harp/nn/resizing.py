@@ -54,9 +54,9 @@ def resize(image: object, shape: object, method: str, antialias: bool = True, pr
     """The image in another shape: axes that keep their size are left alone.
 
     `method` is "nearest", "linear" (also "bilinear"), "cubic" ("bicubic", of Keys), "lanczos3" or "lanczos5". An
-    element stands for the middle of its part of the axis. Where the image gets smaller, and with `antialias`, the weights reach
-    as much further; beyond the edge there are none, and the others are scaled to the sum 1. Integers give float64,
-    except by "nearest"; `precision` changes nothing.
+    element stands for the middle of its part of the axis. Where the image gets smaller, and with `antialias`, the
+    weights reach as much further; beyond the edge there are none, and the others are scaled to the sum 1.
+    Integers give float64, except by "nearest"; `precision` changes nothing.
 
     Raises ShapeError for another number of axes, ArgumentError for other methods.
 

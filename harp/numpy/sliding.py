@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import NamedTuple
 
 import attrs
 
@@ -33,7 +32,8 @@ from harp.transforms.autodiff.custom import custom_jvp
 Padding = object  # a name, or a pair for each axis
 
 
-class Window(NamedTuple):
+@attrs.frozen
+class Window:
     """How windows lie along an axis: the number of their elements, the distance from one to the next, that between
     their elements, how much is before the axis and behind it, and the distance between the elements of the axis."""
 
@@ -96,7 +96,7 @@ def padded(size: Index, window: Window, padding: str) -> Window:
     total = relu((ceildiv(size, window.stride) - 1) * window.stride + spread(window.size, window.dilation) - size)
     less = floordiv(total, 2)
     low, high = (less, total - less) if name == "same" else (total - less, less)
-    return window._replace(low=resolve(low), high=resolve(high))
+    return attrs.evolve(window, low=resolve(low), high=resolve(high))
 
 
 def plan(
@@ -126,7 +126,7 @@ def plan(
         windows = [padded(resolve(shape[axis]), w, padding) for axis, w in zip(axes, windows, strict=True)]
     else:
         pairs = pairs_of(padding, len(axes))
-        windows = [w._replace(low=low, high=high) for w, (low, high) in zip(windows, pairs, strict=True)]
+        windows = [attrs.evolve(w, low=low, high=high) for w, (low, high) in zip(windows, pairs, strict=True)]
     return Plan(tuple(axes), tuple(windows))
 
 

@@ -21,6 +21,7 @@ OF_BATCHES = {
     *("all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum"),
     "psum_scatter",
 }
+CLASSES = {"ConvDimensionNumbers", "Precision", "RoundingMethod"}
 RNG = np.random.default_rng(1)
 
 # No derivative at all, one at a jump, or none on purpose.
@@ -56,7 +57,7 @@ def jax():
 
 
 def test_every_function_has_a_case():
-    others = FUNCTIONS_OF_FUNCTIONS | OF_BATCHES | {"Precision", "RoundingMethod"}
+    others = FUNCTIONS_OF_FUNCTIONS | OF_BATCHES | CLASSES
     assert {*CASES} == {*lax.__all__} - others
 
 
@@ -140,7 +141,7 @@ BY_PLACE = {"x", "y", "a", "b", "arrays", "tree"}
 
 def test_arguments_are_jaxs(jax):
     for name in lax.__all__:
-        if name in ("Precision", "RoundingMethod"):
+        if name in CLASSES:
             continue
         others = OTHERS | ({"operand"} if name in ("cond", "switch") else set())
         theirs = [n for n in inspect.signature(getattr(jax.lax, name)).parameters if n not in others]
