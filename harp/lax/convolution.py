@@ -27,7 +27,11 @@ from harp.trace.source_locations import where
 
 class ConvDimensionNumbers(NamedTuple):
     """Which axis is which: batch, features and space of the array; output and input features and space of the kernel;
-    batch, features and space of the result."""
+    batch, features and space of the result.
+
+    >>> ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 2, 1)).out_spec
+    (0, 2, 1)
+    """
 
     lhs_spec: Sequence[int]
     rhs_spec: Sequence[int]

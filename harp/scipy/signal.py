@@ -101,8 +101,8 @@ def fftconvolve(in1: object, in2: object, mode: str = "full", axes: object = Non
     """`convolve` by Fourier transforms, along some axes; the others broadcast. Integers give float64.
 
     >>> import numpy as np
-    >>> fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.5])).round(12)
-    Array([0. , 1. , 2.5, 4. , 1.5])
+    >>> fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 0.5])).round(12)
+    Array([1. , 3. , 5.5, 4. , 1.5])
     """
     x, y = _pair("fftconvolve", in1, in2)
     along = normalize_axes(axes, x.ndim)
