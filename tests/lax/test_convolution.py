@@ -234,7 +234,7 @@ def test_transposed_is_the_gradient(padding, stride, kernel):
     rng = np.random.default_rng(0)
     y, w = rng.normal(size=(2, 4, 5)), rng.normal(size=(3, 5, kernel))
     numbers = ("NWC", "IOW", "NWC")
-    found = lax.conv_transpose(y, np.moveaxis(w, 0, 1), (stride,), padding, None, numbers, transpose_kernel=True)
+    found = lax.conv_transpose(y, w, (stride,), padding, None, numbers, transpose_kernel=True)
     x = np.zeros((2, 3, found.shape[1]))
 
     def conv(x):
