@@ -27,6 +27,7 @@ import harp.jax.example_libraries as example_libraries
 import harp.jax.experimental as experimental
 import harp.lax as lax
 import harp.nn as nn
+import harp.nn.image as image
 import harp.numpy as numpy
 import harp.ops as ops
 import harp.random as random
@@ -89,6 +90,7 @@ __all__ = [
     "flatten_util",
     "grad",
     "hessian",
+    "image",
     "jacfwd",
     "jacobian",
     "jacrev",

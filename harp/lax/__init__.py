@@ -19,8 +19,11 @@ _NAMES = Names(
         "reduce_precision round RoundingMethod select select_n shift_right_arithmetic shift_right_logical",
         "harp.lax.associative": "associative_scan",
         "harp.lax.collectives": "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute psum psum_scatter",
+        "harp.lax.convolution": "conv conv_dimension_numbers conv_general_dilated conv_transpose "
+        "conv_with_general_padding ConvDimensionNumbers",
         "harp.lax.mapping": "map",
         "harp.lax.padding": "pad",
+        "harp.lax.pooling": "reduce_window",
         "harp.lax.products": "batch_matmul dot dot_general Precision",
         "harp.lax.reductions": "argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce_and reduce_max "
         "reduce_min reduce_or reduce_prod reduce_sum reduce_xor sort sort_key_val",
@@ -28,7 +31,7 @@ _NAMES = Names(
         "iota reshape rev split squeeze transpose unstack",
         "harp.lax.slicing": "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim "
         "dynamic_update_slice dynamic_update_slice_in_dim index_in_dim slice slice_in_dim",
-        "harp.lax.folds": "reduce reduce_window",
+        "harp.lax.folds": "reduce",
         "harp.numpy": "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor "
         "broadcast_shapes cbrt ceil conj cos cosh empty eq=equal exp exp2 expm1 floor full ge=greater_equal "
         "gt=greater imag is_finite=isfinite le=less_equal log log1p logistic=sigmoid lt=less max=maximum min=minimum "

@@ -28,9 +28,18 @@ from harp.lax.collectives import (
     psum as psum,
     psum_scatter as psum_scatter,
 )
-from harp.lax.folds import reduce as reduce, reduce_window as reduce_window
+from harp.lax.convolution import (
+    ConvDimensionNumbers as ConvDimensionNumbers,
+    conv as conv,
+    conv_dimension_numbers as conv_dimension_numbers,
+    conv_general_dilated as conv_general_dilated,
+    conv_transpose as conv_transpose,
+    conv_with_general_padding as conv_with_general_padding,
+)
+from harp.lax.folds import reduce as reduce
 from harp.lax.mapping import map as map
 from harp.lax.padding import pad as pad
+from harp.lax.pooling import reduce_window as reduce_window
 from harp.lax.products import (
     Precision as Precision,
     batch_matmul as batch_matmul,

@@ -65,7 +65,7 @@ def pad(operand: object, padding_value: object, padding_config: Sequence[Sequenc
         step, distance = w.interior + 1, position - w.low
         index.append(floordiv(distance, step))
         conditions += [distance, (size - 1) * step - distance, index[-1] * step - distance]
-    known = _known(padding_value, array.kind)
+    known = known_fill(padding_value, array.kind)
     fill = const(0, array.kind) if known is None else known
     padded = emit(view(node, shape, tuple(index), tuple(conditions), fill), array.weak and known is not None)
     if known is not None:
@@ -88,7 +88,7 @@ def _widths(axis: int, triple: Sequence[object]) -> _Widths:
     return _Widths(integer(low), integer(high), as_count(f"interior of axis {axis}", interior))
 
 
-def _known(value: object, dtype: DType) -> Const | None:
+def known_fill(value: object, dtype: DType) -> Const | None:
     """The padding value as a constant, where it is known before the program runs."""
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
         return python_constant(value, dtype)

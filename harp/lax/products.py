@@ -11,7 +11,7 @@ from harp.numpy.linalg.products import matmul, promoted
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, emit, normalize_axis
 from harp.trace.index.polynomial import Index
-from harp.trace.scalar.dtypes import DTypeLike, as_dtype, promote
+from harp.trace.scalar.dtypes import DType, DTypeLike, as_dtype, promote
 from harp.trace.sizes.size import unify
 from harp.trace.source_locations import where
 
@@ -25,6 +25,15 @@ class Precision(Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+
+def in_wanted(lhs: object, rhs: object, preferred: DTypeLike | None) -> tuple[Array, Array, DType]:
+    """Both operands in the dtype in which their products are added, and that of the result."""
+    left, right = promoted((lhs, rhs))
+    wanted = left.kind if preferred is None else as_dtype(preferred)
+    if promote((wanted, left.kind)) is wanted:
+        left, right = left.astype(wanted), right.astype(wanted)
+    return left, right, wanted
 
 
 def dot(
@@ -83,10 +92,7 @@ def dot_general(
     >>> dot_general(hnp.ones((4, 2, 3)), hnp.ones((4, 5, 3)), (((2,), (2,)), ((0,), (0,)))).shape
     (4, 2, 5)
     """
-    left, right = promoted((lhs, rhs))
-    wanted = left.kind if preferred_element_type is None else as_dtype(preferred_element_type)
-    if promote((wanted, left.kind)) is wanted:
-        left, right = left.astype(wanted), right.astype(wanted)
+    left, right, wanted = in_wanted(lhs, rhs, preferred_element_type)
     (contracting, batch), x, y = dimension_numbers, node_of(left), node_of(right)
     of_left, of_right = [f"left{k}" for k in range(left.ndim)], [f"right{k}" for k in range(right.ndim)]
     sizes: dict[str, Index] = {}

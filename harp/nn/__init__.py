@@ -1,4 +1,4 @@
-"""Functions of networks under JAX's names: activations, `one_hot`, and initial weights.
+"""Functions of networks: activations, `one_hot` and initial weights under JAX's names, convolutions, pools, `resize`.
 
 >>> import harp.numpy as hnp
 >>> from harp import nn
@@ -12,10 +12,13 @@ from harp.lazy import Names, namespace
 
 _NAMES = Names(
     {
-        "harp.nn.": "initializers",
+        "harp.nn.": "image initializers",
         "harp.nn.activations": "celu elu gelu glu hard_sigmoid hard_silu hard_swish=hard_silu hard_tanh identity "
         "leaky_relu log1mexp log_sigmoid logmeanexp mish one_hot relu6 selu silu soft_sign sparse_plus sparse_sigmoid "
         "squareplus standardize swish=silu",
+        "harp.nn.layers": "adaptive_avg_pool adaptive_max_pool avg_pool conv conv_transpose fold global_avg_pool "
+        "global_max_pool max_pool min_pool unfold",
+        "harp.nn.resizing": "resize",
         "harp.numpy.activation": "log_softmax relu sigmoid softmax softplus",
         "harp.numpy.elementwise": "tanh",
         "harp.scipy.special.entropy": "logsumexp",

@@ -1,5 +1,5 @@
 # Written by tests/types/stubs.py.
-from harp.nn import initializers as initializers
+from harp.nn import image as image, initializers as initializers
 from harp.nn.activations import (
     celu as celu,
     elu as elu,
@@ -26,6 +26,20 @@ from harp.nn.activations import (
     squareplus as squareplus,
     standardize as standardize,
 )
+from harp.nn.layers import (
+    adaptive_avg_pool as adaptive_avg_pool,
+    adaptive_max_pool as adaptive_max_pool,
+    avg_pool as avg_pool,
+    conv as conv,
+    conv_transpose as conv_transpose,
+    fold as fold,
+    global_avg_pool as global_avg_pool,
+    global_max_pool as global_max_pool,
+    max_pool as max_pool,
+    min_pool as min_pool,
+    unfold as unfold,
+)
+from harp.nn.resizing import resize as resize
 from harp.numpy.activation import (
     log_softmax as log_softmax,
     relu as relu,

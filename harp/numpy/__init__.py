@@ -17,7 +17,7 @@ from harp.lazy import namespace as _namespace
 # All names; each is imported when it is first asked for.
 _NAMES = _Names(
     {
-        "harp.numpy.": "fft linalg",
+        "harp.numpy.": "fft lib linalg",
         "harp.numpy.activation": "log_softmax logsumexp relu sigmoid softmax softplus",
         "harp.numpy.choosing": "array_equal array_equiv diag diag_indices diag_indices_from diagflat fill_diagonal "
         "indices ix_ piecewise ravel_multi_index select tril_indices tril_indices_from triu_indices triu_indices_from "

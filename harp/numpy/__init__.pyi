@@ -1,5 +1,5 @@
 # Written by tests/types/stubs.py.
-from harp.numpy import fft as fft, linalg as linalg
+from harp.numpy import fft as fft, lib as lib, linalg as linalg
 from harp.numpy.activation import (
     log_softmax as log_softmax,
     logsumexp as logsumexp,

@@ -25,10 +25,6 @@ _INSTEAD = {
         "tree_map": "write harp.tree.map",
     },
     "harp.lax": {
-        **dict.fromkeys(
-            ("conv", "conv_general_dilated", "conv_transpose"),
-            "write a sum over the kernel, of x[:, i : i + h, j : j + w] @ kernel[i, j]; in one dimension, convolve",
-        ),
         "linalg": "write harp.numpy.linalg, whose solve_triangular is SciPy's",
     },
     "harp.numpy.linalg": {

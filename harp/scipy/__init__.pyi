@@ -4,6 +4,7 @@ from harp.scipy import (
     linalg as linalg,
     ndimage as ndimage,
     optimize as optimize,
+    signal as signal,
     sparse as sparse,
     special as special,
     stats as stats,

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import mpmath
 import numpy as np
 
+from tests.lax.windows import convolved, pooled
+
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(2, 3, 4))
 P, U = np.abs(X) + 0.1, np.tanh(X)
@@ -278,7 +280,39 @@ REDUCTIONS = {
     ),
 }
 
-CASES = {**ELEMENTWISE, **SHAPES, **SLICES, **REDUCTIONS}
+ROW, KERNEL = RNG.normal(size=(2, 3, 6)), RNG.normal(size=(4, 3, 2))
+WINDOWS = {
+    "conv": Case(
+        lambda lax, x, w: lax.conv(x, w, (2,), "VALID"),
+        lambda x, w: convolved(x, w, (2,), [(0, 0)]),
+        (ROW, KERNEL),
+    ),
+    "conv_dimension_numbers": Case(
+        lambda lax, x: x * lax.conv_dimension_numbers((1, 1, 1), (1, 1, 1), ("NHC", "HIO", "NHC")).lhs_spec[1],
+        lambda x: x * 2,
+    ),
+    "conv_general_dilated": Case(
+        lambda lax, x, w: lax.conv_general_dilated(x, w, (1,), [(1, 2)], (2,), (2,), ("NCH", "OIH", "NCH")),
+        lambda x, w: convolved(x, w, (1,), [(1, 2)], (2,), (2,)),
+        (ROW, KERNEL),
+    ),
+    "conv_transpose": Case(
+        lambda lax, x, w: lax.conv_transpose(x, w, (2,), "VALID", None, ("NCH", "OIH", "NCH")),
+        lambda x, w: convolved(x, w, (1,), [(1, 1)], (2,)),
+        (ROW, KERNEL),
+    ),
+    "conv_with_general_padding": Case(
+        lambda lax, x, w: lax.conv_with_general_padding(x, w, (1,), [(1, 1)], None, (2,)),
+        lambda x, w: convolved(x, w, (1,), [(1, 1)], None, (2,)),
+        (ROW, KERNEL),
+    ),
+    "reduce_window": Case(
+        lambda lax, x: lax.reduce_window(x, -np.inf, lax.max, (2, 2), (1, 2), "VALID"),
+        lambda x: pooled(np.maximum, -np.inf, x, (2, 2), (1, 2), [(0, 0)] * 2),
+    ),
+}
+
+CASES = {**ELEMENTWISE, **SHAPES, **SLICES, **REDUCTIONS, **WINDOWS}
 
 # Further calls of some of these.
 MORE = {

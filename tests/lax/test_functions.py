@@ -24,6 +24,7 @@ OF_BATCHES = {
     *("all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum"),
     "psum_scatter",
 }
+CLASSES = {"ConvDimensionNumbers", "Precision", "RoundingMethod"}
 RNG = np.random.default_rng(1)
 
 # No derivative at all, one at a jump, or none on purpose.
@@ -59,7 +60,7 @@ def jax():
 
 
 def test_every_function_has_a_case():
-    others = FUNCTIONS_OF_FUNCTIONS | OF_BATCHES | {"Precision", "RoundingMethod"}
+    others = FUNCTIONS_OF_FUNCTIONS | OF_BATCHES | CLASSES
     assert {*CASES} == {*lax.__all__} - others
 
 
@@ -143,7 +144,7 @@ BY_PLACE = {"x", "y", "a", "b", "arrays", "tree"}
 
 def test_arguments_are_jaxs(jax):
     for name in lax.__all__:
-        if name in ("Precision", "RoundingMethod"):
+        if name in CLASSES:
             continue
         others = OTHERS | ({"operand"} if name in ("cond", "switch") else set())
         theirs = [n for n in inspect.signature(getattr(jax.lax, name)).parameters if n not in others]
@@ -274,10 +275,14 @@ ERRORS = [
     (lambda: lax.reduce_precision(1, 5, 10), harp.errors.DTypeError, "is for floats"),
     (lambda: lax.reduce_precision(1.0, 0, 10), harp.errors.ArgumentError, "at least 1 and 0"),
     (lambda: lax.reduce((1.0, 2.0), 0.0, max, ()), harp.errors.ArgumentError, "an initial value for each operand"),
-    (lambda: lax.reduce_window(X, 0.0, lax.add, (2,)), harp.errors.ShapeError, "window_dimensions of .* has 2 numbers"),
-    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (0, 1)), harp.errors.ShapeError, "window_strides"),
-    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), None, "full"), harp.errors.ArgumentError, "'VALID', 'SAME'"),
-    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), None, [(0, 0)]), harp.errors.ShapeError, "1 pairs for 2 axes"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2,)), harp.errors.ShapeError, "window_dimensions has 1 size"),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), (0, 1)), harp.errors.ShapeError, "strides"),
+    (
+        lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), None, "full"),
+        harp.errors.ArgumentError,
+        "'same', 'same_lower'",
+    ),
+    (lambda: lax.reduce_window(X, 0.0, lax.add, (2, 2), None, [(0, 0)]), harp.errors.ShapeError, "for each of 2 axes"),
     (lambda: lax.population_count(1.0), harp.errors.DTypeError, "for integers"),
     (lambda: lax.reduce_or(np.ones(2), (0,)), harp.errors.DTypeError, "for integers and bool"),
     (lambda: lax.sort((np.ones(2),), num_keys=2), harp.errors.ArgumentError, "1 array by 2 keys"),

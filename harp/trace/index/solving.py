@@ -37,6 +37,7 @@ from harp.trace.index.polynomial import (
 
 # Splitting into digits ends after a few rounds; a map that needs more is abandoned.
 _ROUNDS = 16
+_UNKNOWN_LENGTH = 1 << 62  # longer than any that is known
 
 Rank = tuple[bool, bool, int]  # what to prefer among several unknowns: the smallest
 
@@ -328,16 +329,22 @@ def _take_digit(system: _System, k: int) -> bool:
     return False
 
 
+def _length(unknown: Loop) -> int:
+    constant = unknown.extent.constant
+    return _UNKNOWN_LENGTH if constant is None else constant
+
+
 def _take_affine(system: _System) -> bool:
-    """s*u + rest = j  ->  u = (j - rest) // s, if that comes out even: a loop of unknown length, then a unit step."""
-    choices: list[tuple[Rank, int, Loop, Index, Index]] = []
+    """s*u + rest = j  ->  u = (j - rest) // s, if that comes out even: the longest loop, or the first one of unknown
+    length, so that of windows along an axis, whose elements have the later axis, these elements are left."""
+    choices: list[tuple[tuple[int, int, int], int, Loop, Index, Index]] = []
     for k, (p, target) in enumerate(system.equations):
         for unknown in system.in_(p):
             slope, rest = _linear(p, unknown)
             for sign in (ONE, -ONE):
                 if system.positive(sign * slope):
                     step, multiple = sign * slope, sign * (target - rest)
-                    rank = unknown.extent.constant is not None, step is not ONE, len(choices)
+                    rank = -_length(unknown), unknown.axis, len(choices)
                     choices.append((rank, k, unknown, step, multiple))
     if not choices:
         raise Unsolvable

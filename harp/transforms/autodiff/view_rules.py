@@ -31,8 +31,8 @@ from harp.trace.index.polynomial import (
     value_atoms,
 )
 from harp.trace.index.solving import Solution, Unsolvable, solve
-from harp.trace.scalar.expr import Operand, Position, const
-from harp.trace.scalar.ops import Reduce
+from harp.trace.scalar.expr import Apply, Expr, Operand, Position, const
+from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.gather_rules import constant
 
 
@@ -130,13 +130,57 @@ def _sum_behind(gathered: Node, kept: int) -> Node:
         if place is not None:
             pinned[axis] = place
     if not pinned:
-        return sum_over(gathered, range(kept, len(gathered.shape)))
+        return _joint_sum(gathered, kept)
     shape = tuple(n for axis, n in enumerate(gathered.shape) if axis not in pinned)
     loops = iter(positions(shape))
     index = tuple(pinned[axis] if axis in pinned else next(loops) for axis in range(len(gathered.shape)))
     ends = ((p, gathered.shape[axis] - 1 - p) for axis, p in pinned.items() if p is not ZERO)
     indexed = view(gathered, shape, index, tuple(c for pair in ends for c in pair), const(0, gathered.dtype))
-    return sum_over(indexed, range(kept, len(shape)))
+    return _joint_sum(indexed, kept)
+
+
+def _joint_sum(gathered: Node, kept: int) -> Node:
+    """The sum over the axes behind the first ones. Of a sum of products, as the cotangent of what a convolution reads
+    is one over output features, it is one sum over all of their axes, for which nothing is kept in memory.
+
+    Where conditions do not hold, a factor is 0.
+    """
+    total = gathered.src if isinstance(gathered, View) and len(gathered.shape) > kept else None
+    product = total.operands[0] if isinstance(total, MapReduce) and total.reduce is Reduce.SUM else None
+    if (
+        not isinstance(gathered, View)
+        or not isinstance(total, MapReduce)
+        or not isinstance(total.expr, Operand)
+        or not isinstance(product, MapReduce)
+        or product.reduce is not None
+        or not _is_product(product.expr)
+    ):
+        return sum_over(gathered, range(kept, len(gathered.shape)))
+    over = tuple(total.domain[axis] for axis in total.axes)
+    shape = (*gathered.shape[:kept], *over, *gathered.shape[kept:])
+    loops = positions(shape)
+    summed, behind = iter(loops[kept : kept + len(over)]), kept + len(over)
+    moved = at(gathered.shape, (*loops[:kept], *loops[behind:]))
+    others = iter(moved.each(gathered.index))
+    index = tuple(next(summed) if axis in total.axes else next(others) for axis in range(len(total.domain)))
+    plain = [view(factor, shape, index) for factor in product.operands]
+    outside = [k for k, factor in enumerate(plain) if not _is_inside(factor)] or [0]
+    factors = list(plain)
+    for k in outside:
+        factors[k] = view(product.operands[k], shape, index, moved.each(gathered.conditions), const(0, gathered.dtype))
+    return MapReduce(shape, tuple(factors), product.expr, Reduce.SUM, tuple(range(kept, len(shape))))
+
+
+def _is_product(e: Expr) -> bool:
+    return isinstance(e, Apply) and e.op is Op.MUL and all(isinstance(factor, Operand) for factor in e.args)
+
+
+def _is_inside(node: Node) -> bool:
+    """Whether a view reads inside its array by its index alone."""
+    if not isinstance(node, View):
+        return True
+    pairs = zip(node.index, node.src.shape, strict=True)
+    return all(nonnegative(p) and nonnegative(size - 1 - p) for p, size in pairs)
 
 
 def _windowed(gathered: Node, axis: int) -> Node:

@@ -1,0 +1,8 @@
+"""`resize` under the name of `jax.image`."""
+
+from __future__ import annotations
+
+from harp.lazy import Names, namespace
+
+_NAMES = Names({"harp.nn.resizing": "resize"})
+__getattr__, __dir__, __all__ = namespace(globals(), _NAMES)
