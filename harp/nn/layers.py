@@ -21,7 +21,7 @@ from harp.numpy.reductions import sum as sum_of
 from harp.numpy.sliding import Padding, Plan, each_of, pairs_of, plan, pooled, spread
 from harp.trace.array.arithmetic import divide, less, multiply
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, as_tuple, emit, to_shape
+from harp.trace.array.primitives import as_array, as_tuple, emit, expand_to, to_shape
 from harp.trace.graph.node import View, fresh_input
 from harp.trace.index.polynomial import Shape
 from harp.trace.scalar.dtypes import real_of
@@ -370,4 +370,4 @@ def fold(
         unify(window.count(image[axis]), node_of(array).shape[axis], same)
     image, found = planned()
     shown = found.view(fresh_input("image", image, array.kind), const(0, array.kind))
-    return emit(view_adjoint(shown, node_of(array))) if isinstance(shown, View) else array
+    return emit(view_adjoint(shown, expand_to(node_of(array), shown.shape))) if isinstance(shown, View) else array
