@@ -67,11 +67,12 @@ static void strip(int64_t rows, int64_t columns, int64_t pairs, const pair *a, c
     for (int64_t n = 0; n < count; ++n) {
         const int64_t height = low + (n < higher);
         switch (height) {
-            TILE(1)
-            TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
+            /* clang-format off */
+            TILE(1) TILE(2) TILE(3) TILE(4) TILE(5) TILE(6)
 #if HARP_LANES == 16
-                TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12)
+            TILE(7) TILE(8) TILE(9) TILE(10) TILE(11) TILE(12)
 #endif
+            /* clang-format on */
         }
         a += height * PAIRS;
         c += height * c_row;
