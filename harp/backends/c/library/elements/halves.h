@@ -65,8 +65,9 @@ static inline float harp_round_bf16(float a)
 /* By way of float32, as ml_dtypes does. */
 static inline uint16_t harp_f64_to_bf16(double a) { return harp_f32_to_bf16((float)a); }
 
-/* float8 has a row of numbers for each format: bits of the fraction, the bias of exponents, `limit`, the first code that
- * is no finite number, and whether that is infinity. Without infinities it is NaN; 0x80 is that in the place of -0. */
+/* float8 has a row of numbers for each format: bits of the fraction, the bias of exponents, `limit`, the first code
+ * that is no finite number, and whether that is infinity. Without infinities it is NaN; 0x80 is that in the place of
+ * -0. */
 static inline float harp_f8_to_f32(uint8_t code, int fraction, int bias, uint32_t limit, int infinities)
 {
     const uint32_t size = limit == 0x80 && code == 0x80 ? 0x80 : code & 0x7fu, sign = (uint32_t)(code & 0x80u) << 24;
