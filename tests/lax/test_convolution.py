@@ -216,6 +216,18 @@ def test_gradients_are_of_the_same_power(stride, dilation, fixed):
         assert backward.at(*sizes).steps <= 8 * forward.at(*sizes).steps
 
 
+def test_strides_multiply_no_zeros():
+    """The gradient of as many windows takes as many multiplications, however far they are apart."""
+    w = np.ones((30, 40))
+
+    def multiplications(stride):
+        conv = lambda x, w: lax.conv(x[None, None], w[:, None], (stride,), "VALID")
+        f = harp.jit(harp.grad(lambda x, w: hnp.sum(hnp.sin(conv(x, w)))))
+        return f.lower(np.ones(99 * stride + 40), w).cost().at(99 * stride + 40, *w.shape).operations
+
+    assert multiplications(16) <= 1.5 * multiplications(4)
+
+
 def test_the_gradient_keeps_no_array_of_windows():
     """Which would have nine times as many elements as the image."""
     f = harp.jit(harp.grad(lambda x, w: hnp.sum(hnp.sin(lax.conv(x, w, (1, 1), "SAME"))), (0, 1)))

@@ -22,6 +22,7 @@ from harp.trace.index.polynomial import (
     Atom,
     FloorDiv,
     Index,
+    Loop,
     Shape,
     loop,
     loops_in,
@@ -143,7 +144,8 @@ def _joint_sum(gathered: Node, kept: int) -> Node:
     """The sum over the axes behind the first ones. Of a sum of products, as the cotangent of what a convolution reads
     is one over output features, it is one sum over all of their axes, for which nothing is kept in memory.
 
-    Where conditions do not hold, a factor is 0.
+    Where conditions do not hold, a factor is 0. Where positions are divided, as by a stride, or move by a size, most
+    would be such: there the products are summed first, once for each element of a window.
     """
     total = gathered.src if isinstance(gathered, View) and len(gathered.shape) > kept else None
     product = total.operands[0] if isinstance(total, MapReduce) and total.reduce is Reduce.SUM else None
@@ -154,6 +156,7 @@ def _joint_sum(gathered: Node, kept: int) -> Node:
         or not isinstance(product, MapReduce)
         or product.reduce is not None
         or not _is_product(product.expr)
+        or not all(_moves_by_number(p, position) for p in gathered.index for position in loops_in(p))
     ):
         return sum_over(gathered, range(kept, len(gathered.shape)))
     over = tuple(total.domain[axis] for axis in total.axes)
@@ -169,6 +172,11 @@ def _joint_sum(gathered: Node, kept: int) -> Node:
     for k in outside:
         factors[k] = view(product.operands[k], shape, index, moved.each(gathered.conditions), const(0, gathered.dtype))
     return MapReduce(shape, tuple(factors), product.expr, Reduce.SUM, tuple(range(kept, len(shape))))
+
+
+def _moves_by_number(p: Index, position: Loop) -> bool:
+    parts = split_linear(p, position)
+    return parts is not None and parts[0].constant is not None
 
 
 def _is_product(e: Expr) -> bool:
