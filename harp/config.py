@@ -5,6 +5,8 @@ HARP_CHECK   1 compares every index with its array, in all functions, as `harp.j
 HARP_THREADS how many threads run parallel loops; 0 for as many as there are cores
 HARP_DEVICE  where functions run that do not say otherwise: cpu, or opencl:0 for the first OpenCL device
 HARP_WIDE    1 for kernels as wide OpenCL devices need them on all, 0 for those for cores; else each has its own kind
+HARP_QUICK   0 compiles each program with optimisation before its first call; else a first call that has little to do
+             runs a program that is compiled quickly, and the optimised one takes its place when it is there
 HARP_DEBUG   0 quiet, 1 what is compiled, 2 graphs, 3 schedules and loop nests, 4 C source, 5 every pass
 None changes any result, but for the last digits of sums in checked programs and on wide devices, which have cache keys
 of their own.
@@ -62,7 +64,7 @@ CPU = "cpu"
 class Settings:
     """Levels read from the environment at import; tests and users may set them at run time."""
 
-    __slots__ = ("check", "debug", "device", "infinities", "jit", "nans", "threads", "verify", "wide")
+    __slots__ = ("check", "debug", "device", "infinities", "jit", "nans", "quick", "threads", "verify", "wide")
 
     def __init__(self) -> None:
         self.verify = _level("HARP_VERIFY", 3)
@@ -71,6 +73,7 @@ class Settings:
         self.threads = _level("HARP_THREADS", MOST_THREADS)
         self.device = os.environ.get("HARP_DEVICE", "").strip() or CPU
         self.wide = bool(_level("HARP_WIDE", 1)) if os.environ.get("HARP_WIDE", "").strip() else None
+        self.quick = os.environ.get("HARP_QUICK", "").strip() != "0"
         self.nans = False  # whether results are searched for NaN, and if so for infinities, too
         self.infinities = False
         self.jit = True  # whether jitted functions are compiled

@@ -55,7 +55,12 @@ class NumpyBackend:
         """Nothing is lowered for this backend."""
 
     def compile(
-        self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
+        self,
+        program: Program | None,
+        graph: Graph,
+        options: CompileOptions,
+        check: bool = False,
+        sizes: Sequence[int] | None = None,
     ) -> Executable:
         return NumpyExecutable(graph, check)
 

@@ -131,8 +131,15 @@ class Backend(Protocol):
         """The properties of the machine that lowering needs; None if the graph is run as it is."""
 
     def compile(
-        self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
-    ) -> Executable: ...
+        self,
+        program: Program | None,
+        graph: Graph,
+        options: CompileOptions,
+        check: bool = False,
+        sizes: Sequence[int] | None = None,
+    ) -> Executable:
+        """The executable of a program; `sizes`, in its order, are those of the call that waits for it, if one does."""
+        ...
 
     def text(self, program: Program) -> ProgramText:
         """The text of the program that is compiled."""

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-from harp.backends.c.emit.render import interface, render
+import attrs
+
+from harp.backends.c.emit.render import FULL, interface, render, render_with_first
+from harp.backends.c.emit.work import operations
 from harp.backends.c.measure import limits_key, measure
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable, Limits, ProgramText
-from harp.backends.runtime.executable import CExecutable, TimedCExecutable
+from harp.backends.protocol import Executable, Limits, ProgramText, Source
+from harp.backends.runtime.executable import CExecutable, FirstCExecutable, TimedCExecutable
 from harp.backends.runtime.load import build_and_load
+from harp.backends.toolchain.build import missing_lines
 from harp.backends.toolchain.toolchain import find_toolchain
 from harp.config import show
 from harp.errors import HarpError, ToolchainError
@@ -17,6 +22,13 @@ from harp.lower.loopir.program import Program, custom_kernels
 from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import refusal
+
+
+# A program for first calls is worth it from so many lines of C on which must be compiled, each of which takes some 5 ms
+# with optimisation, as long as a call has no more scalar operations than 1 ns, without optimisation, and a fifth of
+# that time allow.
+_LEAST_LINES = 60
+_OPERATIONS_OF_A_LINE = 1e6
 
 
 class CBackend:
@@ -34,18 +46,30 @@ class CBackend:
         return Target(toolchain.vector_bytes, toolchain.fma, cores, toolchain.l1, toolchain.line)
 
     def compile(
-        self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
+        self,
+        program: Program | None,
+        graph: Graph,
+        options: CompileOptions,
+        check: bool = False,
+        sizes: Sequence[int] | None = None,
     ) -> Executable:
+        """With `sizes` of a first call the result may be a program for it, which is made full later."""
         if program is None:
             raise HarpError("the C backend compiles lowered programs, and was given a graph only")
-        source = render(program)
+        source, first = render_with_first(program)
         show(4, "C source", source)
-        called = interface(program)
+        called, has_scratch = interface(program), bool(program.scratch)
+
+        def full() -> CExecutable:
+            return CExecutable(build_and_load(source, options, names=called.names), called, has_scratch)
+
         try:
-            library = build_and_load(source, options, names=called.names)
+            if sizes is None or any(custom_kernels(program)) or not _is_worth_it(program, source, options, sizes):
+                return full()
+            library = build_and_load(first, attrs.evolve(options, optimize=0), names=called.names)
         except ToolchainError as error:
             raise refusal(custom_kernels(program), "c", str(error)) or error from None
-        return CExecutable(library, called, bool(program.scratch))
+        return FirstCExecutable(library, called, has_scratch, FULL, full)
 
     def text(self, program: Program) -> ProgramText:
         """A file of C for each kernel, and one of the function that calls them."""
@@ -63,6 +87,15 @@ class CBackend:
 
     def limits_key(self, threads: int) -> str:
         return limits_key(threads)
+
+
+def _is_worth_it(program: Program, source: Source, options: CompileOptions, sizes: Sequence[int]) -> bool:
+    """Whether a first call of these sizes waits less for a program that is compiled without optimisation, and runs some
+    ten times as long: there are loops that no earlier program had, and they run rarely."""
+    if options != CompileOptions() or not any(unit.kernel for unit in source.units):
+        return False
+    lines = missing_lines(source, options)
+    return lines >= _LEAST_LINES and operations(program, sizes) <= _OPERATIONS_OF_A_LINE * lines
 
 
 _BACKEND = CBackend()

@@ -42,7 +42,8 @@ _Macros = tuple[tuple[str, object], ...]
 
 
 class LibraryRoutine(NamedTuple):
-    """A function of the library. `calls` are the kernels that it calls."""
+    """A function of the library. `calls` are the kernels that it calls; `simple` is the macro that defines it as plain
+    loops, which call none."""
 
     name: str
     header: str
@@ -50,6 +51,7 @@ class LibraryRoutine(NamedTuple):
     macros: _Macros
     flags: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
+    simple: str = ""
 
     def unit(self) -> Unit:
         """The unit that compiles it."""
@@ -67,7 +69,10 @@ def _linalg() -> Iterator[LibraryRoutine]:
     def routine(stem: str, *flags: str, lanes: int = 0, calls: tuple[str, ...] = ()) -> LibraryRoutine:
         macros: _Macros = (("HARP_T", TYPES[dtype]), ("HARP_DTYPE", dtype.name), ("HARP_BITS", 8 * dtype.itemsize))
         macros += (("HARP_LANES", lanes),) if lanes else ()
-        return LibraryRoutine(kernel(stem, dtype, lanes), "linalg/gemm.h", f"linalg/{stem}.c", macros, flags, calls)
+        of = (str(8 * dtype.itemsize),) if stem == "transpose" else (TYPES[dtype], dtype.name)
+        simple = f"HARP_SIMPLE_{stem}({', '.join((*of, *[str(lanes)] * bool(lanes)))})"
+        name, file = kernel(stem, dtype, lanes), f"linalg/{stem}.c"
+        return LibraryRoutine(name, "linalg/gemm.h", file, macros, flags, calls, simple)
 
     for dtype in LANES:
         yield routine("gemv_axpy", _FUSED)

@@ -40,7 +40,12 @@ class OpenCLBackend:
         return self.device.target(measure.sub_group_size(self.device) if self.device.is_wide else 0)
 
     def compile(
-        self, program: Program | None, graph: Graph, options: CompileOptions, check: bool = False
+        self,
+        program: Program | None,
+        graph: Graph,
+        options: CompileOptions,
+        check: bool = False,
+        sizes: Sequence[int] | None = None,
     ) -> Executable:
         if program is None:
             raise HarpError("the OpenCL backend compiles lowered programs, and was given a graph only")

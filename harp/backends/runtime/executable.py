@@ -88,6 +88,23 @@ class CExecutable:
         return self._run(pointers, sizes) if self._packed else self._run(*pointers, *sizes)
 
 
+class FirstCExecutable(CExecutable):
+    """A program for first calls: `finish` makes the full one, to which calls are handed on from then on."""
+
+    def __init__(
+        self, library: Library, interface: Interface, uses_scratch: bool, variable: str, full: Callable[[], CExecutable]
+    ) -> None:
+        super().__init__(library, interface, uses_scratch)
+        self._variable, self._make = variable, full
+        self.full: CExecutable | None = None
+
+    def finish(self) -> CExecutable:
+        """Raises ToolchainError."""
+        self.full = self._make()
+        self.library.point(self._variable, self.full.library, "harp_run")
+        return self.full
+
+
 class TimedCExecutable(CExecutable):
     """Notes when its calls of kernels begin and end. It is called with arrays only; the last output of the library
     takes the times."""

@@ -1,7 +1,7 @@
 """What all programs of the process share: the pool of threads, scratch memory that is kept between calls, and the
 reader of arguments.
 
-It is one library, made with harp's own compiler from `pool.c`, `memory.c`, `arguments.c` and `interrupt.c`. A program
+It is one library, made with harp's own compiler from `process.c`. A program
 has variables that point to its functions; without it, they point to functions of the program's own, which use one
 thread and keep nothing.
 """
@@ -99,10 +99,9 @@ def _find() -> Library | None:
 def _make() -> Library:
     """The library, compiled. Raises ToolchainError."""
     amounts = f"#define HARP_POOL_LEAST_WORK {_LEAST_WORK}.0\n#define HARP_POOL_BLOCK_WORK {_BLOCK_WORK}.0\n"
-    pool = f'{amounts}#include "pool.c"\n'
-    texts = (pool, *(f'#include "{name}.c"\n' for name in ("memory", "arguments", "interrupt")))
-    units = tuple(Unit(text, ("-pthread",), shared=True) for text in texts)
-    library = build_and_load(Source(units), _OPTIONS, names=_NAMES, keep=True)
+    # All of it is quick however it is compiled: the first call of a process with an empty cache waits for it.
+    unit = Unit(f'{amounts}#include "process.c"\n', ("-pthread", "-O1"), shared=True)
+    library = build_and_load(Source((unit,)), _OPTIONS, names=_NAMES, keep=True)
     key = record_key(b"", _OPTIONS, kind="runtime")
     if key is not None:
         remember(key, Record(library.key, 0, 0, 0, False))

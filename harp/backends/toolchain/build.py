@@ -78,6 +78,19 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
     return BuiltLibrary(stored, key)
 
 
+def missing_lines(source: Source, options: CompileOptions) -> int:
+    """The lines of the program's units whose object files are not in the cache; 0 if its library is."""
+    toolchain = find_toolchain()
+    if toolchain is None:
+        return 0
+    flags = (*base_flags(toolchain), *options.flags())
+    if cache.has(cache_key(source.units, flags, toolchain), cache.LIBRARY):
+        return 0
+    own = [unit for unit in source.units if not unit.is_library]
+    missing = [u for u in own if not (u.shared and cache.has(cache_key((u,), flags, toolchain), ".o"))]
+    return sum(unit.text.count("\n") for unit in missing)
+
+
 def _count(source: Source, name: str) -> None:
     """Count compilations of programs, not of what they share."""
     if not all(unit.is_library for unit in source.units):

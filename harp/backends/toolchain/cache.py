@@ -90,6 +90,11 @@ def get(key: str, suffix: str) -> bytes | None:
     return entry[2]
 
 
+def has(key: str, suffix: str) -> bool:
+    """Whether there is an entry with this key, which may be damaged."""
+    return any((place / f"{key}{suffix}").is_file() for place in (*_shared_places(), *_private))
+
+
 def get_library(key: str) -> Stored | None:
     """The undamaged library with this key, open, or None."""
     entry = _find(key, LIBRARY)

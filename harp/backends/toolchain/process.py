@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from harp.backends.toolchain.background import require_time
 from harp.progress import tick
 
 # Seconds between two looks at the processes: a part of the time since the first one started, within limits.
@@ -82,6 +83,7 @@ def run_all(jobs: Iterable[Job], seconds: float, directory: Path) -> None:
                 return
             if not group.look(seconds):
                 tick()
+                require_time()
                 time.sleep(min(max((time.monotonic() - began) * _PART, _SHORTEST), _LONGEST))
     finally:
         try:

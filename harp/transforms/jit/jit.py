@@ -368,9 +368,13 @@ class JitFunction(Generic[P, R]):
         # A search for the origin of a NaN reads the arguments again, so these are not donated.
         donated = () if searches or profiling else call.donated
         graph, functions = numbered(traced.graph, calls_lapack(self._device))
+        check = signature.compile_check()
         with announced(making(function_name(self._function), traced.graph)):
-            make = profiling.program if profiling else program_for
-            program = make(graph, self._options, donated, self._check, self._device)
+            if profiling:
+                program = profiling.program(graph, self._options, donated, self._check, self._device)
+            else:
+                sizes = check(*(size for array, _ in call.arrays for size in array.shape))
+                program = program_for(graph, self._options, donated, self._check, self._device, sizes)
         # Not from the program's graph: the program may be shared with a function that captured other arrays.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
@@ -393,7 +397,7 @@ class JitFunction(Generic[P, R]):
         if open_claims:
             code = preceded(code, "require_inside", inspection(open_claims, signature.sizes), code.sizes)
         return Entry(
-            signature.compile_check(),
+            check,
             runner(code),
             call.treedef,
             tuple(Leaf(a.dtype.numpy, len(a.shape), a.weak) for a in arguments),

@@ -232,17 +232,22 @@ def stages_of(
 
 
 def compiled(
-    graph: Graph, name: str, options: CompileOptions, donated: Sequence[int] = (), check: bool = False
+    graph: Graph,
+    name: str,
+    options: CompileOptions,
+    donated: Sequence[int] = (),
+    check: bool = False,
+    sizes: Sequence[int] | None = None,
 ) -> tuple[Executable, tuple[tuple[int, int], ...], tuple[Access, ...]]:
     """The executable that the backend `name` makes of a graph in canonical form, the pairs of a donated input and the
-    output that lives in it, and the accesses that the program reports."""
+    output that lives in it, and the accesses that the program reports. `sizes` are those of the call that waits for it."""
     backend = backends.get(name)
     target = backend.target()
     if target is None:
         return backend.compile(None, graph, options, check), (), ()
 
     def kernel_of(program: Program) -> tuple[Executable, Program]:
-        return backend.compile(program, graph, options, check), program
+        return backend.compile(program, graph, options, check, sizes), program
 
     shown = None if check else _shown(graph, target, donated)
     if shown is None:

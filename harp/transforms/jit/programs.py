@@ -25,11 +25,13 @@ from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
 from harp.backends.runtime import lapack, memory
 from harp.backends.runtime.arguments import address, reader, room_for_pointers
-from harp.backends.runtime.executable import CExecutable, Interface
+from harp.backends.runtime.executable import CExecutable, FirstCExecutable, Interface
 from harp.backends.runtime.host_calls import with_functions
 from harp.backends.runtime.load import find_and_load, pointer
 from harp.backends.runtime.pool import threads_of_this_thread
+from harp.backends.toolchain.background import later
 from harp.backends.toolchain.cache import count_hit
+from harp.backends.toolchain.compilers import Toolchain
 from harp.backends.toolchain.records import Pairs, Record, recall_any, record_key, remember
 from harp.backends.toolchain.toolchain import find_toolchain, problem
 from harp.config import CPU, counters, log, settings, show
@@ -110,8 +112,11 @@ def program_for(
     donated: tuple[int, ...] = (),
     check: bool = False,
     device: str | None = None,
+    sizes: Sequence[int] | None = None,
 ) -> CompiledProgram:
-    """The process's program for this graph, made at most once. Different programs may be made at the same time."""
+    """The process's program for this graph, made at most once. Different programs may be made at the same time.
+
+    `sizes` are those of the call that waits for it, if one does."""
     renamed = canonical(graph)
     name = backend_name(device)
     origin = _origin(graph, renamed) if check else None
@@ -124,7 +129,7 @@ def program_for(
     with making:
         program = _known_program(key)
         if program is None:
-            program = _make(renamed, key)
+            program = _make(renamed, key, sizes)
             _keep(key, program)
             _making.pop(key, None)
     return program
@@ -168,7 +173,7 @@ def _named(graph: Graph, names: Sequence[str]) -> Graph:
     return Graph(tuple(inputs.values()), renamed.outputs, renamed.sites)
 
 
-def _make(graph: Graph, key: _Key) -> CompiledProgram:
+def _make(graph: Graph, key: _Key, call: Sequence[int] | None) -> CompiledProgram:
     show(2, "graph", graph)
     content, name, options, donated, origin = key
     check = origin is not None
@@ -188,13 +193,29 @@ def _make(graph: Graph, key: _Key) -> CompiledProgram:
         with compiler_imports(), importing:
             from harp.transforms.jit.lowering import compiled  # the compiler: not before it is used
 
-        record = record_key(content, options, donated) if recorded else None
-        kernel, taken, accesses = compiled(graph, name, options, donated, check)
-        # The compiler may turn out to be another one than was assumed.
-        if record and record == record_key(content, options, donated) and isinstance(kernel, CExecutable):
-            remember(record, Record(kernel.library.key, *kernel.interface, kernel.uses_scratch, taken))
+        toolchain = find_toolchain()
+        waits = call if recorded and settings.quick else None
+        kernel, taken, accesses = compiled(graph, name, options, donated, check, waits)
+        if recorded and isinstance(kernel, CExecutable):
+            finish = partial(_finished, kernel, taken, toolchain, content, options, donated)
+            later(finish) if isinstance(kernel, FirstCExecutable) else finish()
     counters.add("programs")
     return CompiledProgram(graph, kernel, sizes, donated, taken, check, accesses)
+
+
+def _finished(
+    kernel: CExecutable,
+    taken: Pairs,
+    toolchain: Toolchain | None,
+    content: bytes,
+    options: CompileOptions,
+    donated: tuple[int, ...],
+) -> None:
+    """Record the full program, which may have to be made; not if the compiler has turned out to be another one."""
+    full = kernel.finish() if isinstance(kernel, FirstCExecutable) else kernel
+    record = record_key(content, options, donated)
+    if record and toolchain == find_toolchain():
+        remember(record, Record(full.library.key, *full.interface, full.uses_scratch, taken))
 
 
 def _recalled(graph: Graph, sizes: int, key: _Key) -> tuple[Executable, Pairs] | None:

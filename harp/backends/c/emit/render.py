@@ -92,6 +92,10 @@ def _conditional_loads(value: Expr) -> Iterator[Load]:
 _KERNEL, _DIGITS = "harp_kernel", 24
 # The flags of a unit without loops.
 _OF_CALLS = ("-O1",)
+# A program with more loops is compiled in two parts for its first calls.
+_LOOPS_OF_A_UNIT = 24
+# The variable of a program for first calls that points to the function of the full one.
+FULL = "harp_full"
 # An arena of at most this size is put on the stack.
 _STACK_BYTES = 1 << 14
 
@@ -104,6 +108,17 @@ def interface(program: Program, timed: bool = False) -> Interface:
 def render(program: Program, timed: bool = False) -> Source:
     """The C source of a program; with `timed` its kernels are the same."""
     return _Renderer(program, timed).source()
+
+
+def render_with_first(program: Program) -> tuple[Source, Source]:
+    """The C source of a program, and that of its first calls, which is compiled without optimisation in a fraction of
+    the time.
+
+    It has the same functions and, instead of the library's products, plain loops. When the program itself is there, the
+    variable `harp_full` is set to its `harp_run`, and calls of the first one are handed on.
+    """
+    renderer = _Renderer(program, False)
+    return renderer.source(), renderer.first()
 
 
 class _Renderer:
@@ -120,24 +135,48 @@ class _Renderer:
             for number, buffer in enumerate(group):
                 self.buffers[buffer] = f"{stem}{number}"
         self.names: dict[Atom, str] = {symbol: f"s{n}" for n, symbol in enumerate(program.sizes)}
+        self.kernels = [_kernel(kernel) for kernel in program.kernels]
+        self.functions = [function for function, _, _ in self.kernels]
+        self.uses = frozenset[str]().union(*(function.uses for function in self.functions))
 
     def source(self) -> Source:
         """The units: one for each kernel, and one for the exported functions, which call the kernels."""
-        kernels = [_kernel(kernel) for kernel in self.program.kernels]
-        functions = [function for function, _, _ in kernels]
-        scratch, run = self.scratch(), self.run(functions)
-        packed = [self.packed(scratch), self.packed(run)] if interface(self.program, self.timed).packed else []
-        units = {function.name: unit for function, unit, _ in sorted(kernels, key=lambda found: -found[0].loops)}
-        declared = {function.name: function.declaration() for function in functions}
-        effects = frozenset[str]().union(*(function.uses for function in functions))
-        exported = [*map(code, declared.values()), *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
-        own_effects = (effects & PROCESS) | run.uses
-        head = [self.title(), *(f"#define {name.upper()}_DEFAULT" for name in sorted(own_effects & PROCESS))]
-        calls = _file("\n".join(head), exported, own_effects)
-        library = (kernel.unit() for kernel in linked(name for name in effects if name in KERNELS))
         # The longest compilations start first.
+        units = {function.name: unit for function, unit, _ in sorted(self.kernels, key=lambda found: -found[0].loops)}
+        calls = self.calls(self.run())
+        library = (routine.unit() for routine in linked(name for name in self.uses if name in KERNELS))
         caller = Unit(printed(calls), _OF_CALLS)
-        return Source((*library, *units.values(), caller), tuple(tuple(lines) for _, _, lines in kernels), tuple(calls))
+        kernels = tuple(tuple(lines) for _, _, lines in self.kernels)
+        return Source((*library, *units.values(), caller), kernels, tuple(calls))
+
+    def first(self) -> Source:
+        """Two units at most, with about as many loops each, and those of the library that have no simple form."""
+        run = self.run(hands_on=True)
+        routines = [KERNELS[name] for name in sorted(self.uses) if name in KERNELS]
+        simple = [routine.simple for routine in routines if routine.simple]
+        own = {function.name: (function, printed(lines)) for function, _, lines in self.kernels}
+        kernels = sorted(own.values(), key=lambda found: -found[0].loops)
+        halves: list[list[tuple[Function, str]]] = [[], []]
+        for found in kernels:
+            min(halves, key=lambda half: sum(f.loops for f, _ in half)).append(found)
+        halves = halves if sum(f.loops for f, _ in kernels) > _LOOPS_OF_A_UNIT else [kernels]
+        texts = ["\n".join([_renamed(function, text) for function, text in half]) for half in halves]
+        head = "\n".join(['#include "linalg/simple.h"', *simple]) if simple else ""
+        texts[-1] = "\n".join([*self.defaults(run), head, texts[-1], printed(self.calls(run))])
+        others = [routine.unit() for routine in linked(r.name for r in routines if not r.simple)]
+        return Source((*others, *(Unit(text, shared=True) for text in texts)))
+
+    def defaults(self, run: Function) -> list[str]:
+        """The macros by which the unit of the calls defines what the program needs of the process."""
+        return [f"#define {name.upper()}_DEFAULT" for name in sorted((self.uses | run.uses) & PROCESS)]
+
+    def calls(self, run: Function) -> list[CodeLine]:
+        """The file of the exported functions."""
+        scratch = self.scratch()
+        packed = [self.packed(scratch), self.packed(run)] if interface(self.program, self.timed).packed else []
+        declared = {function.name: function.declaration() for function in self.functions}
+        exported = [*map(code, declared.values()), *(f.definition(EXPORTED) for f in (scratch, run, *packed))]
+        return _file("\n".join([self.title(), *self.defaults(run)]), exported, (self.uses & PROCESS) | run.uses)
 
     def title(self) -> str:
         """A comment that says what the program's parameters are."""
@@ -173,11 +212,17 @@ class _Renderer:
         lines.add("return bytes;")
         return lines
 
-    def run(self, kernels: Sequence[Function]) -> Function:
-        """Lay out the arena, call the kernels in order, free it."""
+    def run(self, hands_on: bool = False) -> Function:
+        """Lay out the arena, call the kernels in order, free it; or hand the call on, if that is possible by now."""
         program, names = self.program, self.names
         index = IndexPrinter(names.__getitem__)
         lines = Lines()
+        declared = [(self.buffers[b], f"const void *restrict {self.buffers[b]}") for b in program.inputs]
+        declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
+        declared += [("times", "void *restrict times")] if self.timed else []
+        declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
+        if hands_on:
+            lines.add(f"if ({FULL} != NULL) return {FULL}({', '.join(name for name, _ in declared)});")
         if program.scratch:
             lines.add(f"const int64_t bytes = harp_scratch({', '.join(names[s] for s in program.sizes)});")
             lines.add("if (bytes < 0) return 1;")
@@ -190,7 +235,7 @@ class _Renderer:
             kernel = program.kernels[call.kernel]
             values = (*(self.argument(a, index) for a in call.arguments), *map(index.text, call.sizes))
             argument_of = dict(zip(parameters(kernel).values(), values, strict=True))
-            function = kernels[call.kernel]
+            function = self.functions[call.kernel]
             text = f"{'status = ' if function.fallible else ''}{function.call(argument_of)};"
             if self.timed:
                 lines.add(f"((int64_t *)times)[{2 * number}] = harp_now();")
@@ -202,12 +247,10 @@ class _Renderer:
         if program.scratch:
             lines.add("if (arena != small) harp_give(arena);")
         lines.add("return status;" if guarded else "return 0;")
-        declared = [(self.buffers[b], f"const void *restrict {self.buffers[b]}") for b in program.inputs]
-        declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
-        declared += [("times", "void *restrict times")] if self.timed else []
-        declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
         comment = "Runs the program; 1 if there is not enough memory."
-        return define("harp_run", declared, lines, comment, drop=False, result="int")
+        run = define("harp_run", declared, lines, comment, drop=False, result="int")
+        full = f"{EXPORTED} int (*{FULL})({', '.join(text for _, text in declared) or 'void'});"
+        return run._replace(parts=(tuple(code(full)),)) if hands_on else run
 
     def argument(self, argument: Subarray, index: IndexPrinter) -> str:
         """A pointer to a buffer, or to a part of it."""
@@ -290,6 +333,13 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
     flags = flags_of(kernel, function.uses)
     lines = _file(f"#define {_KERNEL} {name}", [definition], function.uses)
     return function._replace(name=name), Unit(printed(lines), flags, shared=True, kernel=True), lines
+
+
+def _renamed(function: Function, text: str) -> str:
+    """The text of a kernel's unit for a file with others, whose parts have the same names."""
+    own = [f"{_KERNEL}_part{number}" for number in range(len(function.parts))]
+    names = [f"#define {name} {name.replace(_KERNEL, function.name)}" for name in own]
+    return "\n".join([*names, text, *(f"#undef {name}" for name in (_KERNEL, *own))])
 
 
 def _file(head: str, parts: Iterable[Sequence[CodeLine]], effects: Set[str]) -> list[CodeLine]:

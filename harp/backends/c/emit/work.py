@@ -7,7 +7,7 @@ and how many steps of a loop run between two checks for interrupts; by the bound
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import ceil
+from math import ceil, inf
 from typing import NamedTuple
 
 from harp.backends.c_family.statements import STEPS
@@ -29,7 +29,9 @@ from harp.lower.loopir.loops import (
     Store,
     is_endless,
     parts,
+    walk,
 )
+from harp.lower.loopir.program import Program
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.index.division import Substitution
@@ -42,6 +44,7 @@ from harp.trace.index.polynomial import (
     Loop,
     Relu,
     as_index,
+    evaluate,
     indirect_in,
     loops_in,
     occurs,
@@ -120,8 +123,8 @@ class Work:
     Loops and lets inside of a statement are not valid there: an extent that they change is taken at its maximum.
     """
 
-    def __init__(self, text: Callable[[Index], str]) -> None:
-        self._text = text
+    def __init__(self, text: Callable[[Index], str], bound: Callable[[Index], Bound] = bound_of) -> None:
+        self._text, self._bound = text, bound
 
     def of(self, stmt: Stmt, inside: tuple[Loop, ...] = ()) -> Amount:
         """The work of a statement inside of these loops."""
@@ -172,9 +175,28 @@ class Work:
             if loop in loops_in(p):
                 p = Substitution({loop: loop.extent - 1 if _slope(p, loop) > 0 else ZERO})(p)
         if indirect_in(p):  # an element that may not be computed yet
-            return Amount(f"{STEPS}.0", bound_of(p))
+            return Amount(f"{STEPS}.0", self._bound(p))
         number = p.constant
-        return _fixed(number) if number is not None else Amount(f"(double)({self._text(p)})", bound_of(p))
+        return _fixed(number) if number is not None else Amount(f"(double)({self._text(p)})", self._bound(p))
+
+
+def operations(program: Program, sizes: Sequence[int]) -> float:
+    """The work of a call with these sizes; infinite if data decide how often a loop runs."""
+    total = 0.0
+    given: dict[Atom, int] = dict(zip(program.sizes, sizes, strict=True))
+    for call in program.calls:
+        kernel = program.kernels[call.kernel]
+        if any(is_endless(stmt) for stmt in walk(kernel.body)):
+            return inf
+        values: dict[Atom, int] = {
+            size: evaluate(p, given.__getitem__) for size, p in zip(kernel.sizes, call.sizes, strict=True)
+        }
+
+        def number(p: Index, values: dict[Atom, int] = values) -> Bound:
+            return Bound(inf if indirect_in(p) else float(max(evaluate(p, values.__getitem__), 0)))
+
+        total += Work(str, number).of(kernel.body).bound.factor
+    return total
 
 
 def _fixed(value: int) -> Amount:

@@ -8,7 +8,6 @@
  * into Python, where its thread would end in the middle of what calls it.
  */
 #ifdef __linux__
-#define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <unistd.h>
 #elif defined(__APPLE__)
@@ -19,7 +18,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 /* Between two calls of Python, in nanoseconds. */
-#define PATIENCE 200000000
+#define ASK_AFTER 200000000
 
 /* The status of the job that this thread works on, and whether another thread has begun it (pool.c sets both). */
 _Thread_local int *harp_job_status, harp_helps;
@@ -62,7 +61,7 @@ EXPORT int harp_interrupt_poll(void)
     if (!is_over()) {
         if (clock_gettime(CLOCK_MONOTONIC, &time) != 0) return 0;
         const int64_t now = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-        if (now - since < PATIENCE) return 0;
+        if (now - since < ASK_AFTER) return 0;
         since = now;
         if (!harp_ask_python()) return 0;
     }

@@ -7,7 +7,6 @@
  * thread of this file looks for such stacks as long as there are large ones.
  */
 #ifdef __linux__
-#define _GNU_SOURCE
 #include <sys/mman.h>
 #endif
 #include <pthread.h>

@@ -11,7 +11,6 @@
  * because a part has failed or Python was interrupted, the blocks that remain are left out.
  */
 #ifdef __linux__
-#define _GNU_SOURCE
 #include <sched.h>
 #include <unistd.h>
 #endif
@@ -49,8 +48,8 @@ static _Atomic int64_t job_count, job_chunks, job_block;
 
 static atomic_int limit = 1, started, asleep;
 static atomic_flag busy = ATOMIC_FLAG_INIT;
-static _Thread_local int inside, mine;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local int inside, threads_here;
+static pthread_mutex_t waiting = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER;
 static pthread_t helpers[MOST_THREADS]; /* it and its cores belong to whoever has set `busy` */
 #ifdef __linux__
@@ -123,11 +122,11 @@ static void *live(void *unused)
                 relax();
                 continue;
             }
-            pthread_mutex_lock(&mutex);
+            pthread_mutex_lock(&waiting);
             atomic_fetch_add(&asleep, 1);
-            while (!is_open(atomic_load(&state), seen)) pthread_cond_wait(&wake, &mutex);
+            while (!is_open(atomic_load(&state), seen)) pthread_cond_wait(&wake, &waiting);
             atomic_fetch_sub(&asleep, 1);
-            pthread_mutex_unlock(&mutex);
+            pthread_mutex_unlock(&waiting);
         }
         seen = help();
     }
@@ -172,19 +171,19 @@ static void start(int wanted)
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-static void after_fork(void)
+static void pool_after_fork(void)
 {
     atomic_store(&started, 0);
     atomic_store(&asleep, 0);
     atomic_store(&state, CLOSED);
     atomic_flag_clear(&busy);
-    pthread_mutex_init(&mutex, NULL);
+    pthread_mutex_init(&waiting, NULL);
     pthread_cond_init(&wake, NULL);
     inside = 0;
     harp_job_status = NULL;
 }
 
-__attribute__((constructor)) static void prepare(void) { pthread_atfork(NULL, NULL, after_fork); }
+__attribute__((constructor)) static void prepare_pool(void) { pthread_atfork(NULL, NULL, pool_after_fork); }
 
 /* How many threads work on a job, the caller included. */
 EXPORT void harp_pool_set_threads(int count)
@@ -193,14 +192,17 @@ EXPORT void harp_pool_set_threads(int count)
 }
 
 /* The same for calls from this thread only; 0 takes that back. */
-EXPORT void harp_pool_set_mine(int count) { mine = count < 0 ? 0 : count > MOST_THREADS ? MOST_THREADS : count; }
+EXPORT void harp_pool_set_mine(int count)
+{
+    threads_here = count < 0 ? 0 : count > MOST_THREADS ? MOST_THREADS : count;
+}
 
 EXPORT int harp_pool_started(void) { return atomic_load(&started); }
 
 /* All iterations of a parallel loop, unless its status says that it has ended before. */
 EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, double work)
 {
-    const int threads = mine ? mine : atomic_load_explicit(&limit, memory_order_relaxed);
+    const int threads = threads_here ? threads_here : atomic_load_explicit(&limit, memory_order_relaxed);
     if (threads < 2 || count < 2 || work < HARP_POOL_LEAST_WORK || inside ||
         atomic_flag_test_and_set_explicit(&busy, memory_order_acquire)) {
         if (work > HARP_POOL_BLOCK_WORK)
@@ -222,9 +224,9 @@ EXPORT void harp_pool_run(part_function *part, void *given, int64_t count, doubl
     atomic_store(&state, number << 32);
     if (atomic_load(&asleep) > 0) {
         keep_off_this_core();
-        pthread_mutex_lock(&mutex);
+        pthread_mutex_lock(&waiting);
         pthread_cond_broadcast(&wake);
-        pthread_mutex_unlock(&mutex);
+        pthread_mutex_unlock(&waiting);
     }
     inside = 1;
     help();

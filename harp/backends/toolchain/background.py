@@ -1,0 +1,93 @@
+"""Work of the compiler that no call waits for: one thread does it, one piece after the other, in order.
+
+What is left when the process ends is given up. Where no thread can be started, whoever asks does the work.
+"""
+
+from __future__ import annotations
+
+import _thread
+import atexit
+import os
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+
+from harp.config import log
+from harp.locks import forkable_lock
+
+# Seconds for which the end of the process waits for the thread to stop its compilers and remove their files.
+_PATIENCE = 2.0
+_MOMENT = 0.001
+
+
+class GivenUp(Exception):
+    """The process ends, and with it the work."""
+
+
+class _Worker:
+    """`thread` is 0 when there is none: it ends when nothing is left to do."""
+
+    def __init__(self) -> None:
+        self.thread = 0
+        self.pending: deque[Callable[[], object]] = deque()
+        self.ends = False
+
+    def forget_thread(self) -> None:
+        """A forked child has no such thread; the next piece of work starts one."""
+        self.thread = 0
+
+
+_lock = forkable_lock(sys.modules[__name__])
+_worker = _Worker()
+os.register_at_fork(after_in_child=_worker.forget_thread)
+
+
+def later(work: Callable[[], object]) -> None:
+    """Do this in the thread, or here if no thread can be started."""
+    with _lock:
+        _worker.pending.append(work)
+        if _worker.thread or _worker.ends:
+            return
+        try:
+            # Not `threading.Thread`, whose `start` waits for good for a thread that has no memory to begin.
+            _worker.thread = _thread.start_new_thread(_run, ())
+            return
+        except RuntimeError as error:
+            log.debug("no thread for the compiler: %s", error)
+    _run()
+
+
+def finish() -> None:
+    """Wait until all of it is done."""
+    while _worker.pending and not _worker.ends:
+        time.sleep(_MOMENT)
+
+
+def require_time() -> None:
+    """Raise GivenUp in the thread when the process ends: whatever takes long there asks again and again."""
+    if _worker.ends and _thread.get_ident() == _worker.thread:
+        raise GivenUp
+
+
+def _run() -> None:
+    while True:
+        with _lock:
+            if not _worker.pending or _worker.ends:
+                _worker.thread = 0
+                return
+            work = _worker.pending[0]
+        try:
+            work()
+        except Exception as error:  # whoever needs the result makes it, and sees the error
+            log.debug("work of the compiler beside the calls failed: %s", error)
+        finally:
+            _worker.pending.popleft()
+
+
+@atexit.register
+def _end() -> None:
+    _worker.ends = True
+    end = time.monotonic() + _PATIENCE
+    while _worker.thread and time.monotonic() < end:
+        time.sleep(_MOMENT)
