@@ -27,7 +27,7 @@ from harp.trace.graph.kernel_source import refusal
 # A program for first calls is worth it from so many lines of C on which must be compiled, each of which takes some 5 ms
 # with optimisation, as long as a call has no more scalar operations than 1 ns, without optimisation, and a fifth of
 # that time allow.
-_LEAST_LINES = 60
+_LEAST_LINES = 120
 _OPERATIONS_OF_A_LINE = 1e6
 
 

@@ -51,9 +51,9 @@ def recall_any(
     graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program"
 ) -> Record | None:
     """The record of a graph, for this compiler or, if there is none, for a compiler of another machine."""
-    harp = harp_digest()
-    for toolchain in usable_toolchains() if harp is not None else ():
-        record = recall(_key(toolchain, harp or "", graph, options, donated, kind))
+    harp = (harp_digest() or "") if is_known() else ""
+    for toolchain in usable_toolchains() if harp else ():
+        record = recall(_key(toolchain, harp, graph, options, donated, kind))
         if record is not None:
             return record
     return None
@@ -73,6 +73,16 @@ def software() -> tuple[str, str]:
     return f"{sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))}", f"numpy {np.__version__}"
 
 
+def is_known() -> bool:
+    """Whether the cache knows the digest of harp's own files. If not, it has no records of them."""
+    loaded = sources.LOADED
+    return bool(loaded) and (loaded in _known or cache.has(_key_of_digest(loaded), _SUFFIX))
+
+
+def _key_of_digest(loaded: str) -> str:
+    return "sources-" + hashlib.sha256(loaded.encode(errors="surrogateescape")).hexdigest()
+
+
 def harp_digest() -> str | None:
     """The digest of harp's own files, equal on all machines; None if they cannot be read.
 
@@ -82,7 +92,7 @@ def harp_digest() -> str | None:
     if not loaded:
         return None
     if loaded not in _known:
-        key = "sources-" + hashlib.sha256(loaded.encode(errors="surrogateescape")).hexdigest()
+        key = _key_of_digest(loaded)
         known = cache.get(key, _SUFFIX) or b""
         if len(known) != 64:
             known = _digest_of_files()

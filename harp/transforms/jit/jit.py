@@ -360,8 +360,9 @@ class JitFunction(Generic[P, R]):
 
     def _compiled(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
         with compiler_imports(), importing:
-            from harp.transforms.jit.programs import body, calls_lapack, program_for  # not before a program is made
+            from harp.transforms.jit.programs import begin, body, calls_lapack, program_for  # not before it is needed
 
+        begin(self._device)
         scope, arguments, traced, signature = self._traced(call, has_named)
         warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
         searches = not profiling and (settings.nans or self._search)

@@ -28,11 +28,11 @@ from harp.backends.runtime.arguments import address, reader, room_for_pointers
 from harp.backends.runtime.executable import CExecutable, FirstCExecutable, Interface
 from harp.backends.runtime.host_calls import with_functions
 from harp.backends.runtime.load import find_and_load, pointer
-from harp.backends.runtime.pool import threads_of_this_thread
+from harp.backends.runtime.pool import runtime, threads_of_this_thread
 from harp.backends.toolchain.background import later
 from harp.backends.toolchain.cache import count_hit
 from harp.backends.toolchain.compilers import Toolchain
-from harp.backends.toolchain.records import Pairs, Record, recall_any, record_key, remember
+from harp.backends.toolchain.records import Pairs, Record, is_known, recall_any, record_key, remember
 from harp.backends.toolchain.toolchain import find_toolchain, problem
 from harp.config import CPU, counters, log, settings, show
 from harp.errors import AddressError, HarpError, OutOfMemoryError
@@ -60,6 +60,7 @@ _programs: dict[_Key, ref[CompiledProgram]] = {}
 # The last programs are kept for functions that are made again and again; others live as long as a function uses them.
 _RECENT = 64
 _recent: deque[CompiledProgram] = deque(maxlen=_RECENT)
+_begun: list[bool] = []
 _warned: set[str] = set()
 
 
@@ -90,6 +91,14 @@ def backend_name(device: str | None = None) -> str:
     if device == CPU:
         return "numpy" if find_toolchain() is None else "c"
     return device
+
+
+def begin(device: str | None) -> None:
+    """The first program of the process is about to be traced: where the cache has nothing of these files of harp, what
+    all programs share is compiled meanwhile."""
+    if settings.quick and not is_known() and backend_name(device) == "c" and not _begun:
+        _begun.append(True)
+        later(runtime)
 
 
 def calls_lapack(device: str | None) -> bool:
