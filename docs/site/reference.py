@@ -15,7 +15,7 @@ import numpy as np
 
 import harp
 from harp import errors
-from harp.transforms.jit.lowering import Stages
+from harp.transforms.jit.stages import Stages
 
 # Each page: the namespace, and what it is called.
 NAMESPACES = {

@@ -31,7 +31,7 @@ def examine() -> tuple[list[str], bool]:
     """The lines of the report, and whether compiled programs work."""
     lines = [f"python     {platform.python_version()} on {platform.platform()}"]
     lines += [f"{name:<10} {version(name)}" for name in ("numpy", "cffi", "optree", "attrs")]
-    compiler = toolchain.find_toolchain()
+    compiler = toolchain.tried_toolchain()
     for attempt in toolchain.attempts():
         lines.append(f"compiler   {attempt.command}: {attempt.reason or 'chosen'}")
     if compiler is None:

@@ -23,7 +23,6 @@ from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import refusal
 
-
 # A program for first calls is worth it from so many lines of C on which must be compiled, each of which takes some 5 ms
 # with optimisation, as long as a call has no more scalar operations than 1 ns, without optimisation, and a fifth of
 # that time allow.

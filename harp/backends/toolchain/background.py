@@ -1,6 +1,7 @@
 """Work of the compiler that no call waits for: one thread does it, one piece after the other, in order.
 
-What is left when the process ends is given up. Where no thread can be started, whoever asks does the work.
+The process ends when all of it is done, so that the next one finds it in the cache; an interrupt gives up the rest.
+Where no thread can be started, whoever asks does the work.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from collections.abc import Callable
 
 from harp.config import log
 from harp.locks import forkable_lock
+from harp.progress import announced, tick
 
-# Seconds for which the end of the process waits for the thread to stop its compilers and remove their files.
+# Seconds for which an interrupted end of the process waits for the thread to stop its compilers and remove their files.
 _PATIENCE = 2.0
 _MOMENT = 0.001
 
 
 class GivenUp(Exception):
-    """The process ends, and with it the work."""
+    """An interrupt has come while the process waited for the rest of the work."""
 
 
 class _Worker:
@@ -60,12 +62,13 @@ def later(work: Callable[[], object]) -> None:
 
 def finish() -> None:
     """Wait until all of it is done."""
-    while _worker.pending and not _worker.ends:
+    while _worker.thread and _worker.pending:
+        tick()
         time.sleep(_MOMENT)
 
 
 def require_time() -> None:
-    """Raise GivenUp in the thread when the process ends: whatever takes long there asks again and again."""
+    """Raise GivenUp in the thread if the rest is given up: whatever takes long there asks again and again."""
     if _worker.ends and _thread.get_ident() == _worker.thread:
         raise GivenUp
 
@@ -87,7 +90,11 @@ def _run() -> None:
 
 @atexit.register
 def _end() -> None:
-    _worker.ends = True
-    end = time.monotonic() + _PATIENCE
-    while _worker.thread and time.monotonic() < end:
-        time.sleep(_MOMENT)
+    try:
+        with announced("compiling programs for the next run; an interrupt leaves them for then"):
+            finish()
+    except KeyboardInterrupt:
+        _worker.ends = True
+        end = time.monotonic() + _PATIENCE
+        while _worker.thread and time.monotonic() < end:
+            time.sleep(_MOMENT)

@@ -18,7 +18,14 @@ from harp.backends.toolchain.compilers import Family, Toolchain
 from harp.backends.toolchain.leftovers import scratch
 from harp.backends.toolchain.library import included, write
 from harp.backends.toolchain.process import Done, Job, TimedOut, run_all
-from harp.backends.toolchain.toolchain import base_flags, examine_again, find_toolchain, program_flags, time_limit
+from harp.backends.toolchain.toolchain import (
+    base_flags,
+    examine_again,
+    find_toolchain,
+    has_worked,
+    program_flags,
+    time_limit,
+)
 from harp.backends.toolchain.trust import OBJECT, Stored, damage, in_memory
 from harp.config import counters, log, show
 from harp.errors import ToolchainError
@@ -71,6 +78,7 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
         if not examine_again(toolchain):
             raise
         return build(source, options, again=again)
+    has_worked(toolchain)
     kept = cache.put(key, cache.LIBRARY, library) is not None
     stored = (cache.get_library(key) if kept else None) or in_memory(library)  # others may empty the cache at any time
     if stored is None:

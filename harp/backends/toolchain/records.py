@@ -51,7 +51,7 @@ def recall_any(
     graph: bytes, options: CompileOptions, donated: Sequence[int] = (), kind: str = "program"
 ) -> Record | None:
     """The record of a graph, for this compiler or, if there is none, for a compiler of another machine."""
-    harp = (harp_digest() or "") if is_known() else ""
+    harp = (harp_digest() or "") if may_have_records() else ""
     for toolchain in usable_toolchains() if harp else ():
         record = recall(_key(toolchain, harp, graph, options, donated, kind))
         if record is not None:
@@ -73,14 +73,9 @@ def software() -> tuple[str, str]:
     return f"{sys.implementation.name} {'.'.join(map(str, sys.version_info[:3]))}", f"numpy {np.__version__}"
 
 
-def is_known() -> bool:
-    """Whether the cache knows the digest of harp's own files. If not, it has no records of them."""
-    loaded = sources.LOADED
-    return bool(loaded) and (loaded in _known or cache.has(_key_of_digest(loaded), _SUFFIX))
-
-
-def _key_of_digest(loaded: str) -> str:
-    return "sources-" + hashlib.sha256(loaded.encode(errors="surrogateescape")).hexdigest()
+def may_have_records() -> bool:
+    """Whether the cache may have records: with the first one comes a digest of harp's own files."""
+    return bool(_known) or bool(cache.keys("sources"))
 
 
 def harp_digest() -> str | None:
@@ -92,7 +87,7 @@ def harp_digest() -> str | None:
     if not loaded:
         return None
     if loaded not in _known:
-        key = _key_of_digest(loaded)
+        key = "sources-" + hashlib.sha256(loaded.encode(errors="surrogateescape")).hexdigest()
         known = cache.get(key, _SUFFIX) or b""
         if len(known) != 64:
             known = _digest_of_files()

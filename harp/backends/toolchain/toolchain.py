@@ -1,7 +1,8 @@
 """The choice of the C compiler, and of its flags.
 
-`$HARP_CC`, `$CC`, `cc`, `gcc`, `clang`, then `python -m ziglang cc`. A candidate counts only if it makes a library that
-loads. `HARP_CC_TIMEOUT` limits each run of it, in seconds. `HARP_CC=none` chooses no compiler. The instruction set is
+`$HARP_CC`, `$CC`, `cc`, `gcc`, `clang`, then `python -m ziglang cc`. A candidate counts if it says for which processor
+it compiles. If its first program fails it is tried with a line of C, and passed over if that does not load either.
+`HARP_CC_TIMEOUT` limits each run of it, in seconds. `HARP_CC=none` chooses no compiler. The instruction set is
 resolved to names, so that a cache that machines share never serves a wrong program. The result is remembered on disk,
 so that later processes start no compiler to find out.
 """
@@ -47,7 +48,7 @@ _lock = forkable_lock(sys.modules[__name__])
 _found: list[Toolchain | None] = []
 _elsewhere: list[list[Toolchain]] = []
 _attempts: list[Attempt] = []
-_recalled: set[tuple[str, ...]] = set()  # commands that an earlier process has examined
+_tried: set[tuple[str, ...]] = set()  # commands that have made a library that loads
 _refused: set[str] = set()  # values of HARP_CC_TIMEOUT that were reported as wrong
 
 
@@ -58,6 +59,14 @@ def find_toolchain() -> Toolchain | None:
             _attempts.clear()
             _found.append(_search())
         return _found[0]
+
+
+def tried_toolchain() -> Toolchain | None:
+    """The same, after a trial: for those who report what works."""
+    found = find_toolchain()
+    if found is not None:
+        examine_again(found)
+    return find_toolchain()
 
 
 def usable_toolchains() -> list[Toolchain]:
@@ -106,22 +115,25 @@ def reset() -> None:
     with _lock:
         _found.clear()
         _elsewhere.clear()
-        _recalled.clear()
+        _tried.clear()
+
+
+def has_worked(toolchain: Toolchain) -> None:
+    """It has made a program: if it fails from now on, that says nothing about the compiler."""
+    _tried.add(toolchain.command)
 
 
 def examine_again(failed: Toolchain) -> bool:
-    """Whether there is now another compiler than the one that failed, or the same one with other flags.
-
-    If the compiler's properties were remembered by an earlier process, they are forgotten and examined again.
+    """Whether there is now another compiler than the one that failed, or the same one with other flags: candidates are
+    examined again, and tried.
     """
     with _lock:
-        if failed.command in _recalled:
+        if failed.command not in _tried:
             log.info("%s failed: examined again", shlex.join(failed.command))
             compilers.forget(failed.command)
-            _recalled.clear()
             _attempts.clear()
-            _found[:] = [_search()]
-        return bool(_found) and _found[0] not in (None, failed)
+            _found[:] = [_search(on_trial=True)]
+        return not _found or _found[0] != failed
 
 
 def _candidates() -> Iterator[tuple[str, ...]]:
@@ -144,7 +156,7 @@ def _command_words(text: str) -> tuple[str, ...]:
         return (text,)
 
 
-def _search() -> Toolchain | None:
+def _search(on_trial: bool = False) -> Toolchain | None:
     if _asked_for_none():
         _attempts.append(Attempt("none", "HARP_CC=none: no compiler is to be used"))
         return None
@@ -154,7 +166,7 @@ def _search() -> Toolchain | None:
             _attempts.append(Attempt(shlex.join(command), _NOT_FOUND))
             continue
         whole = (os.path.abspath(program), *command[1:])
-        result = _recall(whole) or _examine(whole)
+        result = (None if on_trial else compilers.recall(whole)) or _examine(whole, on_trial)
         if isinstance(result, Toolchain):
             _attempts.append(Attempt(shlex.join(command), ""))
             return result
@@ -183,15 +195,7 @@ def run(command: tuple[str, ...], directory: Path) -> process.Done:
     return process.run(command, time_limit(_PROBE_SECONDS), directory)
 
 
-def _recall(command: tuple[str, ...]) -> Toolchain | None:
-    """The properties of this compiler that an earlier process remembered."""
-    toolchain = compilers.recall(command)
-    if toolchain is not None:
-        _recalled.add(command)
-    return toolchain
-
-
-def _examine(command: tuple[str, ...]) -> Toolchain | str:
+def _examine(command: tuple[str, ...], on_trial: bool) -> Toolchain | str:
     """The properties of a candidate, or why it is rejected."""
     try:
         with scratch() as directory:
@@ -200,18 +204,26 @@ def _examine(command: tuple[str, ...]) -> Toolchain | str:
             isa = _native_isa(command, family, directory)
             source, library = directory / "probe.c", directory / "probe.so"
             source.write_text(_PROBE)
-            problem = _try(command, isa, source, library)
+            macros = _macros(command, isa, source)
+            problem = _try(command, isa, source, library) if on_trial or "__STDC_VERSION__" not in macros else ""
             if problem and isa != _plain(family):  # some feature may have no flag
                 isa = _plain(family)
                 problem = _try(command, isa, source, library)
+                macros = "" if problem else _macros(command, isa, source)
             if problem:
                 return problem
-            macros = run((*command, *isa, "-dM", "-E", str(source)), directory).stdout
     except (OSError, process.TimedOut) as error:
         return f"does not run: {error}"
     toolchain = Toolchain(command, family, version, isa, _vector_bytes(macros), _has_fma(macros))
     compilers.remember(toolchain)
+    if on_trial:
+        _tried.add(command)
     return toolchain
+
+
+def _macros(command: tuple[str, ...], isa: tuple[str, ...], source: Path) -> str:
+    """What the compiler predefines with these flags."""
+    return run((*command, *isa, "-dM", "-E", str(source)), source.parent).stdout
 
 
 def _try(command: tuple[str, ...], isa: tuple[str, ...], source: Path, library: Path) -> str:

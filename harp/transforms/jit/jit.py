@@ -73,10 +73,10 @@ from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
-    from harp.transforms.jit.lowering import Stages
     from harp.transforms.jit.profile import Profile
     from harp.transforms.jit.profiling import Profiling
     from harp.transforms.jit.programs import CompiledProgram
+    from harp.transforms.jit.stages import Stages
 from harp.transforms.staging import called_at_once
 
 
@@ -463,8 +463,8 @@ class JitFunction(Generic[P, R]):
         True
         """
         with compiler_imports(), importing:
-            from harp.transforms.jit.lowering import stages_of  # the compiler: not before it is used
             from harp.transforms.jit.programs import calls_lapack
+            from harp.transforms.jit.stages import stages_of  # the compiler: not before it is used
 
         static, dynamic, named = self._static.split(self._function, args, kwargs)
         call = self._unpack(static, dynamic, named)

@@ -1,36 +1,25 @@
-"""The compiler: from a graph in canonical form to a kernel, or to the text of each stage.
+"""The compiler: from a graph in canonical form to a kernel.
 
 It is half of harp, and a process that finds all its programs in the cache never imports it.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-import textwrap
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeVar, overload
-
-import attrs
+from typing import NamedTuple, TypeVar
 
 from harp import backends
 from harp.backends.options import CompileOptions
-from harp.backends.protocol import Executable, ProgramText
-from harp.backends.runtime.pool import usable_cores
-from harp.config import CPU, settings
+from harp.backends.protocol import Executable
+from harp.config import settings
 from harp.errors import NestingError
 from harp.lower.loopir.program import Program
 from harp.lower.pipeline import Lowered, lower
-from harp.lower.report.counts import Count
-from harp.lower.report.page.page import Parts, framed, page
-from harp.lower.report.report import Cost, Memory, footprint, given_sizes, report
-from harp.lower.schedule.build import Built
-from harp.lower.schedule.schedule import Schedule
 from harp.lower.target import Target
 from harp.trace.eval.inside import Access
 from harp.trace.graph.graph import Graph, digest
-from harp.trace.sizes.signature import canonical
 from harp.trace.source_locations import user_site, where
 
 T = TypeVar("T")
@@ -48,187 +37,14 @@ class _Latest(NamedTuple):
 _latest: list[_Latest] = []
 
 
-# The most characters of a polynomial in the summary; its lowest terms are left out.
-_WIDEST = 60
-
-
-@attrs.frozen(eq=False, repr=False)
-class Stages:
-    """What became of a function, stage by stage: print it for a summary, print a part of it, or look at `html()`.
-
-    `sizes` says what the sizes of the program are, in their order. In a notebook it shows its page.
-
-    >>> import harp, numpy as np
-    >>> print(harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)))
-    <lambda>: 1 kernel of 3 nodes
-      operations     2*n    6
-      bytes read     8*n    24
-      bytes written  8*n    24
-      memory         48 bytes at most, 0 of them scratch
-      for n = x.shape[0] = 3
-    .graph      3 nodes: what the function computes
-    .schedule   1 kernel: which nodes are computed together
-    .loops      1 distinct kernel: their loop nests, and the calls
-    .source     ... lines of C
-    .cost()     operations and bytes of each kernel; .memory(): what a call takes
-    .html(path) all of this beside each other, as a page
-    """
-
-    graph: Graph
-    schedule: Schedule
-    loops: str
-    source: str
-    sizes: tuple[str, ...]
-    _program: Program
-    _algorithm: Built
-    _given: tuple[int, ...]  # the sizes of the arguments
-    _threads: int
-    _name: str  # of the function
-    _inputs: tuple[str, ...]
-    _text: ProgramText
-
-    def __str__(self) -> str:
-        return "\n".join([self._headline(), *self._amounts(), *self._how_to_see()])
-
-    __repr__ = __str__
-
-    def _headline(self) -> str:
-        kernels, nodes = len(self._program.calls), len(self.graph.nodes())
-        return f"{self._name}: {_count(kernels, 'kernel')} of {_count(nodes, 'node')}"
-
-    def _amounts(self) -> list[str]:
-        """The operations and bytes of a call, for all sizes and for the sizes of the arguments."""
-        cost, memory = self.cost(), self.memory()
-        now = cost.at()
-        rows = [
-            ("operations", cost.operations.text(_WIDEST), now.operations),
-            ("bytes read", cost.bytes_read.text(_WIDEST), now.bytes_read),
-            ("bytes written", cost.bytes_written.text(_WIDEST), now.bytes_written),
-        ]
-        widest = max(len(text) for _, text, _ in rows)
-        lines = [f"  {title:13}  {text:{widest}}    {number:,}" for title, text, number in rows]
-        lines.append(f"  memory         {memory.peak:,} bytes at most, {memory.scratch:,} of them scratch")
-        named = zip(cost.names.items(), cost.given, strict=True)
-        where = ", ".join(f"{short} = {name} = {size}" for (short, name), size in named)
-        return [
-            *lines,
-            *([textwrap.fill(f"for {where}", 110, initial_indent="  ", subsequent_indent="    ")] * bool(where)),
-        ]
-
-    def _how_to_see(self) -> list[str]:
-        lines = self.source.count("\n")
-        return [
-            f".graph      {_count(len(self.graph.nodes()), 'node')}: what the function computes",
-            f".schedule   {_count(len(self.schedule.groups), 'kernel')}: which nodes are computed together",
-            f".loops      {_count(len(self._program.kernels), 'distinct kernel')}: their loop nests, and the calls",
-            f".source     {_count(lines, 'line')} of {self._text.language}",
-            ".cost()     operations and bytes of each kernel; .memory(): what a call takes",
-            ".html(path) all of this beside each other, as a page",
-        ]
-
-    @overload
-    def html(self, path: None = None) -> str: ...
-
-    @overload
-    def html(self, path: str | os.PathLike[str]) -> None: ...
-
-    def html(self, path: str | os.PathLike[str] | None = None) -> str | None:
-        """A page with the lines of the function, graph, schedule, loop nests and C beside each other, and what each
-        kernel costs: a click on a line shows what it came from and what it became.
-
-        The page is one file that loads nothing. It is written to `path`; without one its text is returned. Raises
-        OSError where it cannot be written.
-
-        >>> import harp, numpy as np
-        >>> harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)).html().startswith("<!DOCTYPE html>")
-        True
-        """
-        parts = Parts(
-            self._name,
-            self.schedule,
-            self._algorithm,
-            self._program,
-            self._text.language,
-            self._text.kernels,
-            self._text.calls,
-            self._inputs,
-            self.cost(),
-            self._given,
-        )
-        text = page(parts)
-        if path is None:
-            return text
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return None  # or a REPL would show all of it
-
-    def _repr_html_(self) -> str:
-        """The page, for notebooks."""
-        return framed(self.html())
-
-    def memory(self, *sizes: int) -> Memory:
-        """How much memory a call takes: `inputs`, `captured`, `outputs`, `scratch`, `per_thread`, `peak`, in bytes.
-
-        Results that take over the memory of arguments count once, as arguments.
-        `sizes` are values for the sizes of the program in the order of `stages.sizes`, without which they are those
-        of the arguments of `lower`. Raises ArgumentError unless there is a number >= 0 for each.
-
-        >>> import harp, numpy as np
-        >>> harp.jit(lambda x: x + 1).lower(np.ones(3)).memory(1000).outputs
-        8000
-        """
-        values = given_sizes("memory", self.sizes, sizes, self._given)
-        by_symbol = dict(zip(self._program.sizes, values, strict=True))
-        return footprint(self._program, len(self.graph.inputs), by_symbol, self._threads)
-
-    def cost(self) -> Cost[Count]:
-        """What a call computes and moves, as polynomials in the sizes: in all, and by kernels; see `Cost`.
-
-        >>> import harp, numpy as np
-        >>> print(harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)).cost().operations)
-        2*n
-        """
-        return report(self._algorithm, self._program.sizes, self.sizes, self._given)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def stages_of(
-    name: str,
-    graph: Graph,
-    donated: Sequence[int],
-    names: Sequence[str],
-    given: Sequence[int],
-    threads: int | None,
-    check: bool = False,
-    device: str = CPU,
-) -> Stages:
-    """Lower the graph of a function and print it as the source of a device, without compiling. `names` and values of
-    its sizes stand in its order."""
-    renamed = canonical(graph)
-    backend = backends.get("c" if device == CPU else device)
-    target = backend.target()
-    assert target is not None
-    lowered, text = _sound(renamed, target, donated, check, lambda made: (made, backend.text(made.program)))
+def to_be_shown(
+    graph: Graph, target: Target, donated: Sequence[int], check: bool, printed: Callable[[Program], T]
+) -> tuple[Lowered, T]:
+    """The lowered graph, and its program as text. As a rule it is compiled next, and is not lowered again for that."""
+    lowered, text = _sound(graph, target, donated, check, lambda made: (made, printed(made.program)))
     if not check:
-        _latest[:] = [_Latest(digest(renamed), lowered.target, tuple(donated), lowered.program)]
-    workers = threads or settings.threads or usable_cores()
-    return Stages(
-        lowered.graph,
-        lowered.schedule,
-        lowered.loops,
-        text.whole,
-        tuple(names),
-        lowered.program,
-        lowered.algorithm,
-        tuple(given),
-        workers,
-        name,
-        tuple(node.name for node in graph.inputs),
-        text,
-    )
+        _latest[:] = [_Latest(digest(graph), lowered.target, tuple(donated), lowered.program)]
+    return lowered, text
 
 
 def compiled(
@@ -240,7 +56,10 @@ def compiled(
     sizes: Sequence[int] | None = None,
 ) -> tuple[Executable, tuple[tuple[int, int], ...], tuple[Access, ...]]:
     """The executable that the backend `name` makes of a graph in canonical form, the pairs of a donated input and the
-    output that lives in it, and the accesses that the program reports. `sizes` are those of the call that waits for it."""
+    output that lives in it, and the accesses that the program reports.
+
+    `sizes` are those of the call that waits for it.
+    """
     backend = backends.get(name)
     target = backend.target()
     if target is None:

@@ -32,10 +32,10 @@ from harp.backends.runtime.pool import runtime, threads_of_this_thread
 from harp.backends.toolchain.background import later
 from harp.backends.toolchain.cache import count_hit
 from harp.backends.toolchain.compilers import Toolchain
-from harp.backends.toolchain.records import Pairs, Record, is_known, recall_any, record_key, remember
+from harp.backends.toolchain.records import Pairs, Record, may_have_records, recall_any, record_key, remember
 from harp.backends.toolchain.toolchain import find_toolchain, problem
 from harp.config import CPU, counters, log, settings, show
-from harp.errors import AddressError, HarpError, OutOfMemoryError
+from harp.errors import AddressError, HarpError, OutOfMemoryError, ToolchainError
 from harp.locks import compiler_imports, forkable_lock, importing
 from harp.trace.array.array import Array, Donation, give_up
 from harp.trace.eval.host_calls import Functions, take_error
@@ -94,9 +94,8 @@ def backend_name(device: str | None = None) -> str:
 
 
 def begin(device: str | None) -> None:
-    """The first program of the process is about to be traced: where the cache has nothing of these files of harp, what
-    all programs share is compiled meanwhile."""
-    if settings.quick and not is_known() and backend_name(device) == "c" and not _begun:
+    """A program is about to be traced: if it is the first one of all, what they share is compiled meanwhile."""
+    if settings.quick and not may_have_records() and backend_name(device) == "c" and not _begun:
         _begun.append(True)
         later(runtime)
 
@@ -138,7 +137,14 @@ def program_for(
     with making:
         program = _known_program(key)
         if program is None:
-            program = _make(renamed, key, sizes)
+            try:
+                program = _make(renamed, key, sizes)
+            except ToolchainError:
+                if backend_name(device) == name:
+                    raise
+                return program_for(
+                    graph, options, donated, check, device, sizes
+                )  # the compiler has turned out not to work
             _keep(key, program)
             _making.pop(key, None)
     return program
@@ -205,6 +211,8 @@ def _make(graph: Graph, key: _Key, call: Sequence[int] | None) -> CompiledProgra
         toolchain = find_toolchain()
         waits = call if recorded and settings.quick else None
         kernel, taken, accesses = compiled(graph, name, options, donated, check, waits)
+        if name == "c" and toolchain != find_toolchain():
+            _warn()
         if recorded and isinstance(kernel, CExecutable):
             finish = partial(_finished, kernel, taken, toolchain, content, options, donated)
             later(finish) if isinstance(kernel, FirstCExecutable) else finish()

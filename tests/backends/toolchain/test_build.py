@@ -172,7 +172,7 @@ def test_options_are_in_the_key():
 def test_failing_compiler(monkeypatch, tmp_path, body, message):
     compiler = script(tmp_path / "my-cc", f'exec "{CC}" "$@"')
     monkeypatch.setenv("HARP_CC", str(compiler))
-    assert toolchain.find_toolchain() is not None
+    assert toolchain.tried_toolchain() is not None
     if body and "sleep" in body:
         monkeypatch.setattr(building, "_SECONDS", 0.3)
     compiler.unlink()
@@ -187,7 +187,7 @@ def test_a_full_disk_is_named_where_it_cuts_what_the_compiler_says(monkeypatch, 
     """The messages of compilers are in files on the same disk."""
     compiler = script(tmp_path / "my-cc", f'exec "{CC}" "$@"')
     monkeypatch.setenv("HARP_CC", str(compiler))
-    assert toolchain.find_toolchain() is not None
+    assert toolchain.tried_toolchain() is not None
     script(compiler, "exit 1")
     full = list(os.statvfs(tmp_path))
     full[4] = 3  # blocks that a user may have

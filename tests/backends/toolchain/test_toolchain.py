@@ -117,7 +117,7 @@ def test_compiler_that_cuts_libraries_short(monkeypatch, tmp_path, size):
     body = f"""PATH="{PATH}"; "{CC}" "$@" || exit 1
         while [ $# -gt 0 ]; do [ "$1" = -o ] && truncate -s {size} "$2"; shift; done"""
     monkeypatch.setenv("HARP_CC", str(script(tmp_path / "bad", body)))
-    assert toolchain.find_toolchain() is None
+    assert toolchain.tried_toolchain() is None
     assert "does not load: it is " in toolchain.attempts()[0].reason
 
 
