@@ -18,6 +18,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # workers inherit the directory tha
     if not kept:
         atexit.register(shutil.rmtree, os.environ["HARP_CACHE_DIR"], ignore_errors=True)
 os.environ.setdefault("HARP_VERIFY", "1")
+os.environ.setdefault("HARP_QUICK", "0")  # what is compiled is the same in each run, however fast the machine is
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the many processes that tests start compiles all of harp
 os.environ.setdefault("MPLBACKEND", "Agg")
 
