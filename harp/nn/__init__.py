@@ -16,6 +16,7 @@ _NAMES = Names(
         "harp.nn.activations": "celu elu gelu glu hard_sigmoid hard_silu hard_swish=hard_silu hard_tanh identity "
         "leaky_relu log1mexp log_sigmoid logmeanexp mish one_hot relu6 selu silu soft_sign sparse_plus sparse_sigmoid "
         "squareplus standardize swish=silu",
+        "harp.nn.attention": "dot_product_attention",
         "harp.nn.layers": "adaptive_avg_pool adaptive_max_pool avg_pool conv conv_transpose fold global_avg_pool "
         "global_max_pool max_pool min_pool unfold",
         "harp.nn.resizing": "resize",
