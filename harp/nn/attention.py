@@ -1,7 +1,7 @@
 """Attention by blocks of keys, in memory that is linear in the lengths, forward and in all derivatives.
 
-Of a row of logits s and of values v, softmax(s) @ v is a quotient of two sums over keys, each of which is kept beside the
-largest logit m so far. A block of keys may move m; what there is then shrinks by exp(m - new m):
+Of a row of logits s and of values v, softmax(s) @ v is a quotient of two sums over keys, each of which is kept beside
+the largest logit m so far. A block of keys may move m; what there is then shrinks by exp(m - new m):
 
     l = sum of exp(s - m)       a = sum of exp(s - m)*v       result a/l
 
@@ -11,8 +11,8 @@ A derivative computes the weights p = exp(s - m)/l of each block once more, from
 
     dv = p.T @ dout      ds = p*(dout @ v.T - sum of dout*out + l*dl)
 
-Nothing depends on m, so no derivative flows through it. The loop adds to the derivatives of queries, and keeps nothing of
-its steps, so derivatives of derivatives take linear memory, too.
+Nothing depends on m, so no derivative flows through it. The loop adds to the derivatives of queries, and keeps nothing
+of its steps, so derivatives of derivatives take linear memory, too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from harp.transforms.control.scan import in_blocks, joined, scan
 from harp.transforms.staging import shape_of
 
 # The most keys of a block: the logits of as many are computed at once.
-_BLOCK = 128
+_BLOCK = 256
 # The logit of a key that is masked. It is finite, so a row of which all keys are has the mean of all values, as in JAX.
 _MASKED = -0.7 * 3.4028234663852886e38
 
@@ -76,12 +76,12 @@ def dot_product_attention(
 ) -> Any:
     """softmax(scale*query @ key.T + bias) @ value for each head, under JAX's names.
 
-    `query` is (batch, T, N, H), of N heads, `key` and `value` are (batch, S, K, H), where K divides N: N/K heads share a
-    key. The axis of the batch may be missing. `bias` and `mask`, truth values of what takes part, broadcast to
+    `query` is (batch, T, N, H), of N heads, `key` and `value` are (batch, S, K, H), where K divides N: N/K heads share
+    a key. The axis of the batch may be missing. `bias` and `mask`, truth values of what takes part, broadcast to
     (batch, N, T, S). `scale` is 1/sqrt(H) unless given. A query takes keys up to its own place if `is_causal`, those
-    at most (left, right) places away by `local_window_size`, and those before `key_value_seq_lengths`, a length for each
-    example; results beyond `query_seq_lengths` are 0. With `return_residual` there is a second result, the logarithms of
-    the sums of exponentials, (batch, T, N), through which no derivative flows.
+    at most (left, right) places away by `local_window_size`, and those before `key_value_seq_lengths`, a length for
+    each example; results beyond `query_seq_lengths` are 0. With `return_residual` there is a second result, the
+    logarithms of the sums of exponentials, (batch, T, N), through which no derivative flows.
 
     Where no key is left, the result is the mean of all values, as in JAX, also of those that are masked. Floats of 16
     bits are computed in float32. Memory is linear in T and in S, for derivatives as well; see docs/networks.md.
@@ -171,7 +171,7 @@ def _of_heads(name: str, x: object, of_keys: Any, groups: Any, length: Any) -> A
     array = as_array(x)
     if (array.kind is bool_) is not (name == "mask"):
         raise DTypeError(
-            f"{name} of dot_product_attention is of {array.dtype}; a mask is of truth values, a bias of numbers{place()}"
+            f"{name} of dot_product_attention is of {array.dtype}; masks are truth values, biases numbers{place()}"
         )
     if array.ndim > 4:
         raise ShapeError(f"{name} of dot_product_attention has {plural(array.ndim, 'axes')}, more than 4{place()}")
@@ -217,8 +217,8 @@ def _logits(q: Array, k: Array, bias: Array | None, mask: Array | None, first: A
 def _over_blocks(step: Any, carry: Any, keys: Array, values: Array, terms: _Terms) -> tuple[Any, list[Array]]:
     """`step(carry, (place of the first key, keys, values, bias, mask))` for each block, and for the rest.
 
-    Returns the carry, and what else steps return, each along its axis of keys, which is the last but one; of a bias, which
-    comes third, the last one.
+    Returns the carry, and what else steps return of keys, values and the bias, in this order, joined along the axis of
+    keys.
     """
     size, every = shape_of(keys)[2], as_index(_BLOCK)
     given = [(keys, 2), (values, 2), (terms.bias, 4), (terms.mask, 4)]

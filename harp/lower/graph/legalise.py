@@ -44,8 +44,8 @@ def legalise(graph: Graph) -> Graph:
 
 
 def _merged(graph: Graph) -> Graph:
-    """The graph with one loop for those that do the same, whichever lines wrote their steps: a rule of `custom_vjp` calls
-    the function whose rule it is, and is traced elsewhere."""
+    """The graph with one loop for those that do the same, whichever lines wrote their steps: a rule of `custom_vjp`
+    calls the function whose rule it is, and is traced elsewhere."""
     if sum(isinstance(node, Iteration) for node in graph.nodes()) < 2:
         return graph
     first: dict[Iteration, Iteration] = {}
