@@ -42,7 +42,7 @@ def softmax_cross_entropy(logits: object, labels: object, axis: Any = -1, where:
     """
     x, dtype = _floats("softmax_cross_entropy", logits)
     weights = as_array(labels).astype(x.kind)
-    return -sum_of(_product(weights, log_softmax(x, axis, where)), axis).astype(dtype)
+    return 0 - sum_of(_product(weights, log_softmax(x, axis, where)), axis).astype(dtype)
 
 
 def softmax_cross_entropy_with_integer_labels(
@@ -70,7 +70,7 @@ def softmax_cross_entropy_with_integer_labels(
     classes = None if classes is None else moveaxis(classes, axis, -1)
     chosen = equal(expand_dims(named, -1), arange(x.shape[-1]))
     logs = log_softmax(x, -1, classes)
-    loss = -sum_of(select(chosen, logs, 0), -1)
+    loss = 0 - sum_of(select(chosen, logs, 0), -1)
     known = known_numbers(label_smoothing)
     if known is None or known.any():
         loss = loss - as_array(label_smoothing).astype(x.kind) * (loss + mean_of(logs, -1, where=classes))
@@ -88,7 +88,7 @@ def sigmoid_binary_cross_entropy(logits: object, labels: object) -> Array:
     """
     x, dtype = _floats("sigmoid_binary_cross_entropy", logits)
     y = as_array(labels).astype(x.kind)
-    return -(_product(y, log_sigmoid(x)) + _product(1 - y, log_sigmoid(-x))).astype(dtype)
+    return 0 - (_product(y, log_sigmoid(x)) + _product(1 - y, log_sigmoid(-x))).astype(dtype)
 
 
 def binary_cross_entropy(probabilities: object, labels: object) -> Array:
@@ -102,7 +102,7 @@ def binary_cross_entropy(probabilities: object, labels: object) -> Array:
     """
     p, dtype = _floats("binary_cross_entropy", probabilities)
     y = as_array(labels).astype(p.kind)
-    return -(xlogy(y, p) + xlog1py(1 - y, -p)).astype(dtype)
+    return 0 - (xlogy(y, p) + xlog1py(1 - y, -p)).astype(dtype)
 
 
 def squared_error(predictions: object, targets: object = 0.0) -> Array:

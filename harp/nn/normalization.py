@@ -160,7 +160,7 @@ def dropout(
     """
     array, dtype = _floats("dropout", x)
     known = known_numbers(rate)
-    if known is not None and not ((known >= 0) & (known <= 1)).all():
+    if known is not None and not all(0 <= float(number) <= 1 for number in known.flat):
         raise ArgumentError(f"rate of dropout is a probability, from 0 to 1, not {rate}{place()}")
     if not as_flag("training", training):
         return array.astype(dtype)
