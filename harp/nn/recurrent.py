@@ -101,9 +101,9 @@ def gru(
     """Gated recurrent units over the first axis of `inputs`, (steps, ..., inputs): the last state, and all of them.
 
     With (r, z, n) from x @ input + bias and (r', z', n') from h @ state + state_bias, in this order, h is
-    z*h + (1 - z)*n, where z = sigmoid(z + z'), n = tanh(n + sigmoid(r + r')*n'). The state h is (..., hidden). K. Cho and
-    others, 2014; the reset gate comes behind the product, as in cuDNN and PyTorch. Raises ShapeError for sizes that
-    differ.
+    z*h + (1 - z)*n, where z = sigmoid(z + z'), n = tanh(n + sigmoid(r + r')*n'). The state h is (..., hidden).
+    K. Cho and others, 2014; the reset gate comes behind the product, as in cuDNN and PyTorch. Raises ShapeError for
+    sizes that differ.
 
     >>> import harp, harp.numpy as hnp
     >>> params = harp.nn.gru_parameters(harp.random.key(0), 3, 2)
