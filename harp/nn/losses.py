@@ -25,7 +25,7 @@ from harp.numpy.reductions import sum as sum_of
 from harp.scipy.special.entropy import xlog1py, xlogy
 from harp.trace.array.arithmetic import absolute, equal, less
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, known_numbers, normalize_axis
+from harp.trace.array.primitives import as_array, normalize_axis
 from harp.trace.scalar.dtypes import DType, computing, inexact
 from harp.trace.source_locations import where as place
 from harp.transforms.control.scan import scan
@@ -71,8 +71,7 @@ def softmax_cross_entropy_with_integer_labels(
     chosen = equal(expand_dims(named, -1), arange(x.shape[-1]))
     logs = log_softmax(x, -1, classes)
     loss = 0 - sum_of(select(chosen, logs, 0), -1)
-    known = known_numbers(label_smoothing)
-    if known is None or known.any():
+    if not isinstance(label_smoothing, (int, float)) or label_smoothing:
         loss = loss - as_array(label_smoothing).astype(x.kind) * (loss + mean_of(logs, -1, where=classes))
     inside = logical_and(less(-1, named), less(named, x.shape[-1]))
     loss = select(inside, loss, math.nan)

@@ -17,7 +17,7 @@ from harp.numpy.reductions import var
 from harp.random.uniform import bernoulli
 from harp.trace.array.arithmetic import less
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_flag, known_numbers, normalize_axes
+from harp.trace.array.primitives import as_array, as_flag, normalize_axes
 from harp.trace.scalar.dtypes import DType, computing, inexact
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
@@ -159,8 +159,7 @@ def dropout(
     (0.0, 2.0)
     """
     array, dtype = _floats("dropout", x)
-    known = known_numbers(rate)
-    if known is not None and not all(0 <= float(number) <= 1 for number in known.flat):
+    if isinstance(rate, (int, float)) and not 0 <= rate <= 1:
         raise ArgumentError(f"rate of dropout is a probability, from 0 to 1, not {rate}{place()}")
     if not as_flag("training", training):
         return array.astype(dtype)

@@ -64,7 +64,8 @@ def test_rotary_embedding(interleaved):
 
 def test_products_depend_on_distances():
     q, k = RNG.normal(size=(2, 1, 1, 4))
-    products = [np.sum(nn.rotary_embedding(q, [p]) * nn.rotary_embedding(k, [p + 3])) for p in (0, 10, 1000)]
+    at = np.array([0, 10, 1000])[:, None]
+    products = [np.sum(nn.rotary_embedding(q, p) * nn.rotary_embedding(k, p + 3)) for p in at]
     npt.assert_allclose(products, products[0], rtol=1e-9)
     far = np.array([1_000_001])
     found = nn.rotary_embedding(q.astype("float32"), far)
