@@ -62,7 +62,11 @@ _TRUNCATED = 0.87962566103423978
 
 
 class Initializer(Protocol):
-    """Weights of a shape."""
+    """The type of initial weights: of a key, a shape and a dtype.
+
+    >>> import harp
+    >>> halves: Initializer = lambda key, shape, dtype=harp.f64: harp.numpy.full(shape, 0.5, dtype)
+    """
 
     def __call__(self, key: Any, shape: Any, dtype: DTypeLike = f64) -> Array:
         """Weights of this shape and dtype, by the numbers of a key."""

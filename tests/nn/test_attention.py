@@ -44,7 +44,7 @@ CASES = {
     "mask of queries": ({"mask": MASK[..., :1]}, {"mask": MASK[..., :1]}),
     "scale": ({"scale": 2.0}, {"scale": 2.0}),
     "causal": ({"is_causal": True}, {"counts": KEY <= AT}),
-    "lengths": ({"key_value_seq_lengths": FEW}, {"counts": KEY < FEW[:, None, None, None]}),
+    "lengths": ({"key_value_seq_lengths": FEW}, {"counts": FEW[:, None, None, None] > KEY}),
     "window": ({"local_window_size": (1, 2)}, {"counts": (AT <= KEY + 1) & (KEY <= AT + 2)}),
     "causal window": ({"local_window_size": 2, "is_causal": True}, {"counts": (AT <= KEY + 2) & (KEY <= AT)}),
 }
