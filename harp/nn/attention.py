@@ -94,20 +94,12 @@ def dot_product_attention(
     (2, 1, 4)
     """
     if implementation is not None:
-        raise ArgumentError(
-            f"dot_product_attention has no implementation {implementation!r}, but one for all machines{place()}"
-        )
-    q, k, v = (_of_batch(name, x) for name, x in (("query", query), ("key", key), ("value", value)))
-    q, k, v = promoted((q, k, v))
-    if not q.kind.is_float:
-        raise DTypeError(f"dot_product_attention takes floats, not {q.dtype}; convert with astype{place()}")
-    _require_shapes(q, k, v)
-    dtype, inner = q.kind, computing(q.kind)
-    (batch, length, heads, width), of_keys = q.shape, k.shape[2]
+        raise ArgumentError(f"dot_product_attention has one implementation, not {implementation!r}{place()}")
+    q, k, v = _operands(query, key, value)
+    (batch, length, heads, width), of_keys, inner = q.shape, k.shape[2], computing(q.kind)
     groups = 1 if heads == of_keys else _groups(heads, of_keys)
     factor = 1 / as_array(width).astype(inner) ** 0.5 if scale is None else as_array(scale)
     scaled = reshape(q.astype(inner) * factor.astype(inner), (batch, length, of_keys, groups, width))
-    rows = transpose(scaled, (0, 2, 3, 1, 4))
     left, right = _window(local_window_size, as_flag("is_causal", is_causal))
     terms = _Terms(
         _of_heads("bias", bias, of_keys, groups, k.shape[1]),
@@ -118,14 +110,14 @@ def dot_product_attention(
         right,
     )
     keys, values = (transpose(x.astype(inner), (0, 2, 1, 3)) for x in (k, v))
-    out, largest, total = _attention(rows, keys, values, terms)
+    out, largest, total = _attention(transpose(scaled, (0, 2, 3, 1, 4)), keys, values, terms)
     if terms.of_queries is not None:
         out = where(less(arange(length)[:, None], terms.of_queries), out, 0)
     shape = (*as_array(query).shape[:-1], v.shape[-1])
-    found = reshape(transpose(out, (0, 3, 1, 2, 4)), shape).astype(dtype)
+    found = reshape(transpose(out, (0, 3, 1, 2, 4)), shape).astype(q.kind)
     if not return_residual:
         return found
-    sums = reshape(transpose(log(total) + largest, (0, 3, 1, 2)), shape[:-1]).astype(dtype)
+    sums = reshape(transpose(log(total) + largest, (0, 3, 1, 2)), shape[:-1]).astype(q.kind)
     return found, stop_gradient(sums)
 
 
@@ -142,11 +134,16 @@ def _of_batch(name: str, x: object) -> Array:
     return array if array.ndim == 4 else expand_dims(array, 0)
 
 
-def _require_shapes(q: Array, k: Array, v: Array) -> None:
+def _operands(query: object, key: object, value: object) -> list[Array]:
+    """Queries, keys and values as (batch, length, heads, width), of one dtype, with sizes that fit."""
+    q, k, v = promoted([_of_batch(name, x) for name, x in (("query", query), ("key", key), ("value", value))])
+    if not q.kind.is_float:
+        raise DTypeError(f"dot_product_attention takes floats, not {q.dtype}; convert with astype{place()}")
     pairs = (("key", k, 0, 0, "query", q), ("value", v, 0, 0, "key", k), ("value", v, 1, 1, "key", k))
     for name, x, i, j, other, y in (*pairs, ("value", v, 2, 2, "key", k), ("key", k, 3, 3, "query", q)):
         what = f"dot_product_attention: axis {i - 4} of {name}, {j - 4} of {other}"
         unify(shape_of(x)[i], shape_of(y)[j], lambda what=what: what)  # type: ignore[misc]
+    return [q, k, v]
 
 
 def _groups(heads: Any, of_keys: Any) -> Any:

@@ -153,7 +153,7 @@ def test_memory_is_linear(monkeypatch):
 
 
 def test_errors():
-    with pytest.raises(ArgumentError, match="no implementation 'cudnn'"):
+    with pytest.raises(ArgumentError, match="one implementation, not 'cudnn'"):
         nn.dot_product_attention(Q, KEYS, VALUES, implementation="cudnn")
     with pytest.raises(ShapeError, match="3 heads of query are no multiple of 2 of key"):
         nn.dot_product_attention(Q[:, :, :3], KEYS, VALUES)
