@@ -56,7 +56,7 @@ def test_a_loop_of_one_iteration_has_no_head():
 
 
 def test_an_offset_may_have_quotients_of_sizes():
-    """The rows behind whole blocks lie without gaps; positions by quotients in each iteration took seven times as long."""
+    """The rows behind whole blocks lie without gaps: positions by quotients took five times as long."""
 
     def shares(x, y):
         rest = (x * y[..., None])[:, :, x.shape[2] // 8 * 8 :]
