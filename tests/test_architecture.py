@@ -70,7 +70,7 @@ RECURSIVE = {
         "lower/loopir/nests": "Renaming.statement with_loops is_plain _privatise",
         "lower/loopir/products": "fused_sums _stores _without _statement",
         "lower/reductions/accumulators": "in_blocks",
-        "lower/reductions/short_rows": "_written_out _depth _unrolled",
+        "lower/reductions/short_rows": "_written_out _depth _written _unrolled",
         "lower/reductions/chunks": "_outermost.statement _once _replaced _inside",
         "lower/reductions/columns": "_over_rows",
         "lower/reductions/row_dots": "_variables",

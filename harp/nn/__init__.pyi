@@ -26,6 +26,12 @@ from harp.nn.activations import (
     squareplus as squareplus,
     standardize as standardize,
 )
+from harp.nn.attention import dot_product_attention as dot_product_attention
+from harp.nn.embeddings import (
+    embedding as embedding,
+    rotary_embedding as rotary_embedding,
+    sinusoidal_positions as sinusoidal_positions,
+)
 from harp.nn.layers import (
     adaptive_avg_pool as adaptive_avg_pool,
     adaptive_max_pool as adaptive_max_pool,
@@ -38,6 +44,33 @@ from harp.nn.layers import (
     max_pool as max_pool,
     min_pool as min_pool,
     unfold as unfold,
+)
+from harp.nn.losses import (
+    absolute_error as absolute_error,
+    binary_cross_entropy as binary_cross_entropy,
+    cosine_distance as cosine_distance,
+    cosine_similarity as cosine_similarity,
+    ctc_loss as ctc_loss,
+    huber_loss as huber_loss,
+    kl_divergence as kl_divergence,
+    sigmoid_binary_cross_entropy as sigmoid_binary_cross_entropy,
+    softmax_cross_entropy as softmax_cross_entropy,
+    softmax_cross_entropy_with_integer_labels as softmax_cross_entropy_with_integer_labels,
+    squared_error as squared_error,
+)
+from harp.nn.normalization import (
+    batch_norm as batch_norm,
+    dropout as dropout,
+    group_norm as group_norm,
+    instance_norm as instance_norm,
+    layer_norm as layer_norm,
+    rms_norm as rms_norm,
+)
+from harp.nn.recurrent import (
+    gru as gru,
+    gru_parameters as gru_parameters,
+    lstm as lstm,
+    lstm_parameters as lstm_parameters,
 )
 from harp.nn.resizing import resize as resize
 from harp.numpy.activation import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from harp.errors import DTypeError
+from harp.errors import ArgumentError, DTypeError
 from harp.numpy.activation import logsumexp, sigmoid, softplus
 from harp.numpy.creation import arange, ones_like
 from harp.numpy.elementwise import clip, exp, expm1, float_map, log, log1p, rsqrt, sqrt, square, tanh, where
@@ -236,18 +236,28 @@ def glu(x: object, axis: int = -1) -> Array:
 
 
 def standardize(
-    x: object, axis: Any = -1, mean: object = None, variance: object = None, epsilon: object = 1e-5
+    x: object,
+    axis: Any = -1,
+    mean: object = None,
+    variance: object = None,
+    epsilon: object = 1e-5,
+    where: object = None,
+    *,
+    algorithm: str = "fast",
 ) -> Array:
-    """(x - mean)/sqrt(variance + epsilon), with those along axes where they are not given.
+    """(x - mean)/sqrt(variance + epsilon), with those along axes where they are not given; with `where`, of those
+    elements for which it is true. The variance is the mean square distance from the mean, whatever the `algorithm`.
 
     >>> import harp.numpy as hnp
     >>> standardize(hnp.asarray([1.0, 3.0]), epsilon=0.0)
     Array([-1.,  1.])
     """
+    if algorithm not in ("fast", "stable"):
+        raise ArgumentError(f"algorithm of standardize is 'fast' or 'stable', not {algorithm!r}{place()}")
     array = _floats(x)
-    middle = mean_of(array, axis, keepdims=True) if mean is None else as_array(mean)
+    middle = mean_of(array, axis, keepdims=True, where=where) if mean is None else as_array(mean)
     distance = subtract(array, middle)
-    spread = mean_of(square(distance), axis, keepdims=True) if variance is None else as_array(variance)
+    spread = mean_of(square(distance), axis, keepdims=True, where=where) if variance is None else as_array(variance)
     return multiply(distance, rsqrt(add(spread, epsilon)))
 
 

@@ -22,18 +22,22 @@ from harp.numpy.creation import full
 from harp.numpy.creation import ones as ones_of
 from harp.numpy.creation import zeros as zeros_of
 from harp.numpy.elementwise import sqrt
+from harp.numpy.manipulation import moveaxis, reshape
 from harp.random.normal import normal as normal_of
 from harp.random.normal import truncated_normal as truncated_of
 from harp.random.uniform import uniform as uniform_of
+from harp.random.vectors import orthogonal as orthogonal_of
 from harp.trace.array.arithmetic import divide, multiply
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import to_shape
-from harp.trace.scalar.dtypes import DTypeLike, f64
+from harp.trace.array.primitives import normalize_axis, to_shape
+from harp.trace.scalar.dtypes import DTypeLike, as_dtype, computing, f64
 from harp.trace.sizes.size import wrap
 from harp.trace.source_locations import where
 
 __all__ = [
+    "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -44,6 +48,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -57,9 +62,15 @@ _TRUNCATED = 0.87962566103423978
 
 
 class Initializer(Protocol):
-    """Weights of a shape."""
+    """The type of initial weights: of a key, a shape and a dtype.
 
-    def __call__(self, key: Any, shape: Any, dtype: DTypeLike = f64) -> Array: ...
+    >>> import harp
+    >>> halves: Initializer = lambda key, shape, dtype=harp.f64: harp.numpy.full(shape, 0.5, dtype)
+    """
+
+    def __call__(self, key: Any, shape: Any, dtype: DTypeLike = f64) -> Array:
+        """Weights of this shape and dtype, by the numbers of a key."""
+        ...
 
 
 def zeros(key: object, shape: object, dtype: DTypeLike = f64) -> Array:
@@ -155,6 +166,52 @@ def variance_scaling(
         fan_in, fan_out = (math.prod(_taken(extents, [axes])) * window for axes in (in_axis, out_axis))
         deviation = sqrt(divide(scale, _FANS[mode](fan_in, fan_out)))
         return multiply(draw(key, shape, dtype), deviation.astype(dtype))
+
+    return weights
+
+
+def orthogonal(scale: object = 1.0, column_axis: int = -1, dtype: DTypeLike = f64) -> Initializer:
+    """Matrices of which the columns, along `column_axis`, or the rows if there are fewer, have length `scale` and are
+    at right angles; all other axes together are the rows. A. Saxe, J. McClelland, S. Ganguli, 2014.
+
+    Raises ShapeError for fewer than two axes.
+
+    >>> import harp
+    >>> w = orthogonal()(harp.random.key(0), (4, 2))
+    >>> (abs(w.T @ w - harp.numpy.eye(2)) < 1e-12).all()
+    Array(True)
+    """
+
+    def weights(key: Any, shape: Any, dtype: DTypeLike = dtype) -> Array:
+        sizes: list[Any] = [wrap(size) for size in to_shape(shape)]
+        if len(sizes) < 2:
+            raise ShapeError(f"orthogonal weights have at least two axes, not {len(sizes)}{where()}")
+        columns = sizes.pop(normalize_axis(column_axis, len(sizes)))
+        matrix = orthogonal_of(key, math.prod(sizes), (), computing(as_dtype(dtype)), columns)
+        return multiply(moveaxis(reshape(matrix, (*sizes, columns)), -1, column_axis), scale).astype(dtype)
+
+    return weights
+
+
+def delta_orthogonal(scale: object = 1.0, column_axis: int = -1, dtype: DTypeLike = f64) -> Initializer:
+    """Kernels (places of a window, inputs, outputs) that are 0 but in the middle, where they are `orthogonal`.
+
+    L. Xiao and others, Dynamical isometry, 2018. Raises ShapeError for other than 3 to 5 axes, or fewer outputs than
+    inputs.
+
+    >>> import harp
+    >>> delta_orthogonal()(harp.random.key(0), (3, 2, 2))[0]
+    Array([[0., 0.],
+           [0., 0.]])
+    """
+
+    def weights(key: Any, shape: Any, dtype: DTypeLike = dtype) -> Array:
+        sizes: list[Any] = [wrap(size) for size in to_shape(shape)]
+        if not 3 <= len(sizes) <= 5 or sizes[-1] < sizes[-2]:
+            raise ShapeError(f"delta_orthogonal kernels have 3 to 5 axes, and as many outputs as inputs{where()}")
+        middle = orthogonal(scale, column_axis, dtype)(key, sizes[-2:], dtype)
+        at = tuple((size - 1) // 2 for size in sizes[:-2])
+        return zeros_of(sizes, dtype).at[at].set(middle)
 
     return weights
 

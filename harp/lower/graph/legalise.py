@@ -11,6 +11,8 @@ that of reductions: sums and products of complex accumulators.
 
 from __future__ import annotations
 
+import attrs
+
 from harp.errors import VerificationError
 from harp.lower.graph.complex import split
 from harp.trace.graph.body import graph_of, in_place, with_body
@@ -38,7 +40,24 @@ from harp.trace.scalar.ops import Op, Reduce
 
 def legalise(graph: Graph) -> Graph:
     """The same program in operations that machines have. Shapes, dtypes, inputs and results stay."""
-    return transform(graph, _represented)
+    return _merged(transform(graph, _represented))
+
+
+def _merged(graph: Graph) -> Graph:
+    """The graph with one loop for those that do the same, whichever lines wrote their steps: a rule of `custom_vjp`
+    calls the function whose rule it is, and is traced elsewhere."""
+    if sum(isinstance(node, Iteration) for node in graph.nodes()) < 2:
+        return graph
+    first: dict[Iteration, Iteration] = {}
+
+    def rule(node: Node, inputs: tuple[Node, ...]) -> Node:
+        node = with_inputs(node, inputs)
+        if not isinstance(node, Iteration):
+            return node
+        body = attrs.evolve(node.body, sites=())
+        return first.setdefault(Iteration(node.length, node.operands, body, node.tested, node.reverse), node)
+
+    return transform(graph, rule)
 
 
 def _represented(node: Node, inputs: tuple[Node, ...]) -> Node:

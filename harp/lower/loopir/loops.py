@@ -45,6 +45,7 @@ from harp.trace.index.polynomial import (
     Loop,
     Symbol,
     indirect_in,
+    loops_in,
     of,
     product,
     value_atoms,
@@ -122,7 +123,8 @@ def flat(buffer: Buffer, index: tuple[Index, ...]) -> Index | None:
 
 
 def _quotients(index: tuple[Index, ...]) -> set[Atom]:
-    return {a for p in index for a in value_atoms(p) if isinstance(a, FloorDiv)}
+    """Those that change from iteration to iteration: quotients of sizes are computed once."""
+    return {a for p in index for a in value_atoms(p) if isinstance(a, FloorDiv) and loops_in(of(a))}
 
 
 def place(buffer: Buffer, index: tuple[Index, ...]) -> str:

@@ -145,8 +145,8 @@ def outer_vectorised(context: Context, s: Stmt) -> Stmt | None:
     return specialise(room, nest(outer, strips(context, s.body, row.loop)), s)
 
 
-# The sizes that have versions, and the most statements and loops that are unrolled in them.
-_SIZES, _STATEMENTS, _LOOPS = (1, 2, 3, 4, 8), 8, 4
+# The sizes that have versions; the most statements and loops that are unrolled in them, and operations in all.
+_SIZES, _STATEMENTS, _LOOPS, _WRITTEN = (1, 2, 3, 4, 8), 8, 4, 2048
 # The same for elementwise work.
 _MATRICES, _PRODUCT_OPERATIONS = (2, 3, 4), 8
 # The size from which on a row of a matrix is a vector.
@@ -168,7 +168,14 @@ def small_products(context: Context, s: Stmt) -> Stmt | None:
         return None
     if any(loops_in(loop.extent) for loop in loops) or any(map(is_sequential, walk(s.body))):
         return None
-    return _versions(heads, s, [loop.extent for loop in loops], _SIZES)
+    sizes = [size for size in _SIZES if _written(s, size) <= _WRITTEN * size]
+    return _versions(heads, s, [loop.extent for loop in loops], sizes)
+
+
+def _written(s: Stmt, size: int) -> int:
+    """The operations of the unrolled loops, those of `batch` included, if all have this size."""
+    own = size ** len(s.heads) if isinstance(s, Nest) else 1
+    return own * (_weight(s) if isinstance(s, Store) else sum(_written(part, size) for part in parts(s)))
 
 
 def _depth(s: Stmt) -> int:

@@ -96,3 +96,24 @@ def test_fused_multiply_adds_on_machines_that_have_them():
     function = harp.jit(lambda x, y: x * y + x)
     z = np.array([1 + 2j, 3 - 1j], "complex64")
     np.testing.assert_allclose(function(z, z[::-1]), z * z[::-1] + z)
+
+
+def test_a_function_and_its_rule_share_loops():
+    """The rule of `custom_vjp` calls the function on another line than the user: its loop ran twice."""
+
+    @harp.custom_vjp
+    def decayed(x):
+        return harp.scan(lambda total, e: (0.5 * total + hnp.sin(e), None), 0.0, x)[0]
+
+    def forward(x):
+        y = decayed(x)
+        return y, (x, y)
+
+    decayed.defvjp(forward, lambda kept, ct: (ct * kept[1] * kept[0],))
+
+    def loss(x):
+        return decayed(x) ** 2
+
+    gradient = harp.grad(loss)
+    calls = [line for line in harp.jit(gradient).lower(np.ones(3)).loops.splitlines() if line.startswith("call")]
+    assert sum("repeat" in call for call in calls) == 1, calls

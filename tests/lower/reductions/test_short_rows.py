@@ -229,3 +229,14 @@ def test_deep_nests_have_no_versions():
         if "for unroll" in line:
             depths.append(indent)
         assert len(depths) <= 4, line
+
+
+def test_functions_of_many_elements_are_not_written_out():
+    """Versions of a product beside cosines of an array with five axes took the C compiler minutes."""
+
+    def mixed(x, y):
+        scaled = x / y[..., None]
+        return hnp.cos(scaled), hnp.sum(hnp.cos(scaled) * scaled, axis=-1)
+
+    text = harp.jit(mixed).lower(np.ones((2, 3, 3, 3, 5)), np.ones((2, 3, 3, 3))).loops
+    assert "cos" in text and len(text) < 15_000
