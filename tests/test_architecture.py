@@ -197,7 +197,7 @@ def test_every_module_has_a_docstring():
 
 def test_harp_is_imported_at_the_top_of_a_file_only():
     """The compiler, half of harp, is the one exception: it is loaded with the first program."""
-    lazy = {f"harp.transforms.jit.{name}" for name in ("lowering", "programs", "profiling", "kernels")}
+    lazy = {f"harp.transforms.jit.{name}" for name in ("lowering", "programs", "profiling", "kernels", "stages")}
     problems = []
     for where, function in walk(*FUNCTIONS):
         inner = (node for node in ast.walk(function) if isinstance(node, IMPORTS))

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable
 
 from harp.config import log
+from harp.errors import HarpError
 from harp.locks import forkable_lock
 from harp.progress import announced, tick
 
@@ -73,16 +74,21 @@ def require_time() -> None:
         raise GivenUp
 
 
+def _next() -> Callable[[], object] | None:
+    """The next piece of work, or None: then the thread ends."""
+    with _lock:
+        if _worker.pending and not _worker.ends:
+            return _worker.pending[0]
+        _worker.thread = 0
+        return None
+
+
 def _run() -> None:
-    while True:
-        with _lock:
-            if not _worker.pending or _worker.ends:
-                _worker.thread = 0
-                return
-            work = _worker.pending[0]
+    while (work := _next()) is not None:
         try:
             work()
-        except Exception as error:  # whoever needs the result makes it, and sees the error
+        except (HarpError, GivenUp, OSError, MemoryError, RuntimeError, AssertionError) as error:
+            # Whoever needs the result makes it, and sees the error.
             log.debug("work of the compiler beside the calls failed: %s", error)
         finally:
             _worker.pending.popleft()

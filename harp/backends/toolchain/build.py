@@ -89,8 +89,8 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
 
 
 def missing_lines(source: Source, options: CompileOptions) -> int:
-    """The lines of the units whose object files are not in the cache; 0 if the library is. One of harp's own files takes
-    as long as some lines of programs, which include nothing of that length."""
+    """The lines of the units whose object files are not in the cache; 0 if the library is. One of harp's own files, of
+    which the unit has a line, takes as long as some lines of a program."""
     toolchain = find_toolchain()
     if toolchain is None:
         return 0

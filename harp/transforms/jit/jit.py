@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 from weakref import ref
 
 import attrs
@@ -31,8 +31,7 @@ from harp.trace.array.array import Array, Donation
 from harp.trace.eval import host_calls
 from harp.trace.eval.not_finite import require_finite_results
 from harp.trace.graph.host_calls import numbered
-from harp.trace.resident import DeviceMemory
-from harp.trace.scalar.dtypes import NDArray, plain
+from harp.trace.scalar.dtypes import plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
 from harp.trace.sizes.levels import STATE
 from harp.trace.sizes.proofs import inspection, unproved
@@ -68,7 +67,7 @@ from harp.transforms.jit.calls import (
     warn_of_copies,
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
-from harp.transforms.jit.static import NO_STATIC, Static, StaticParameters, donated_parameters, static_parameters
+from harp.transforms.jit.static import NO_STATIC, Call, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
 from harp.transforms.typed import ArrayLike, P, R
 
@@ -101,20 +100,6 @@ class Entry:
         if not self._short:
             self._short.append(short_way(self.treedef, self.leaves, self.signature, self.body))
         return self._short[0]
-
-
-class _Call(NamedTuple):
-    """A call, unpacked: static values, leaves as buffers, and the key under which its entries are found."""
-
-    static: Static
-    given: list[tuple[str, Tree]]  # the traced arguments by name
-    treedef: TreeSpec
-    structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
-    leaves: Sequence[object]
-    held: list[DeviceMemory | None]  # for each leaf, its memory on the device
-    arrays: list[tuple[NDArray, bool]]
-    names: list[str]
-    donated: tuple[int, ...]  # numbers of leaves
 
 
 # A function keeps traces for so many combinations of static values, and so many traces for one kind of arguments.
@@ -286,7 +271,7 @@ class JitFunction(Generic[P, R]):
             )
         return name
 
-    def _unpack(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> _Call:
+    def _unpack(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Call:
         leaves, treedef = flatten([dynamic, named] if named else dynamic)
         parameters = parameter_names(self._function, len(dynamic) + len(static.values))
         free = [name for k, name in enumerate(parameters) if k not in static.values]
@@ -303,9 +288,9 @@ class JitFunction(Generic[P, R]):
         arrays = [described(*each) for each in zip(leaves, names, held, strict=True)]
         flat = not named and len(leaves) == len(dynamic) and all(map(operator.is_, leaves, dynamic))
         donated = tuple(k for k, mark in enumerate(marks) if mark)
-        return _Call(static, given, treedef, len(leaves) if flat else treedef, leaves, held, arrays, names, donated)
+        return Call(static, given, treedef, len(leaves) if flat else treedef, leaves, held, arrays, names, donated)
 
-    def _buffers(self, call: _Call) -> list[Any]:
+    def _buffers(self, call: Call) -> list[Any]:
         """The arguments as the program takes them: memory on its device, or NumPy arrays."""
         return [held or plain(array) for held, (array, _) in zip(call.held, call.arrays, strict=True)]
 
@@ -354,11 +339,11 @@ class JitFunction(Generic[P, R]):
         """The identities of the programs that calls use now."""
         return {id(e.program) for entries in self._entries.values() for e in entries}
 
-    def _trace(self, call: _Call, has_named: bool, earlier: int) -> Entry:
+    def _trace(self, call: Call, has_named: bool, earlier: int) -> Entry:
         with collected_later(), waiting():
             return self._compiled(call, has_named, earlier)
 
-    def _compiled(self, call: _Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
+    def _compiled(self, call: Call, has_named: bool, earlier: int, profiling: Profiling | None = None) -> Entry:
         with compiler_imports(), importing:
             from harp.transforms.jit.programs import begin, body, calls_lapack, program_for  # not before it is needed
 
@@ -371,11 +356,8 @@ class JitFunction(Generic[P, R]):
         graph, functions = numbered(traced.graph, calls_lapack(self._device))
         check = signature.compile_check()
         with announced(making(function_name(self._function), traced.graph)):
-            if profiling:
-                program = profiling.program(graph, self._options, donated, self._check, self._device)
-            else:
-                sizes = check(*(size for array, _ in call.arrays for size in array.shape))
-                program = program_for(graph, self._options, donated, self._check, self._device, sizes)
+            make, sizes = profiling.program if profiling else program_for, check(*call.sizes)
+            program = make(graph, self._options, donated, self._check, self._device, sizes)
         # Not from the program's graph: the program may be shared with a function that captured other arrays.
         captured = [node.captured.array for node in traced.graph.captured]
         log.info("%s: program %d, %r", function_name(self._function), self.compilations + 1, signature)
@@ -407,7 +389,7 @@ class JitFunction(Generic[P, R]):
             program,
         )
 
-    def _traced(self, call: _Call, has_named: bool) -> tuple[Scope, list[Argument], Traced, GraphSignature]:
+    def _traced(self, call: Call, has_named: bool) -> tuple[Scope, list[Argument], Traced, GraphSignature]:
         """The function traced with this call as the example."""
         scope = Scope()
         arguments = size_arguments(call.names, call.arrays, scope)
@@ -422,7 +404,7 @@ class JitFunction(Generic[P, R]):
         traced = traced._replace(graph=traced.graph.with_token_as_output())  # behind the results; it is not returned
         return scope, arguments, traced, signature_of(traced.graph, scope, axes)
 
-    def _on_leaves(self, call: _Call, has_named: bool) -> Callable[[Sequence[Array]], Tree]:
+    def _on_leaves(self, call: Call, has_named: bool) -> Callable[[Sequence[Array]], Tree]:
         """The function with the leaves of its traced arguments as its only argument."""
 
         def apply(arrays: Sequence[Array]) -> Tree:
@@ -472,7 +454,7 @@ class JitFunction(Generic[P, R]):
         with collected_later(), waiting():
             scope, _, traced, signature = self._traced(call, bool(named))
             device = known_device(self._device or settings.device)
-            given = signature.compile_check()(*(size for array, _ in call.arrays for size in array.shape))
+            given = signature.compile_check()(*call.sizes)
             assert given is not None, "the guards of a trace hold for the call that was traced"
             sizes = [scope.origins[s] for s in signature.sizes]
             graph, _ = numbered(traced.graph, calls_lapack(device))

@@ -46,7 +46,13 @@ class Profiling:
     kernel: TimedExecutable
 
     def program(
-        self, graph: Graph, options: CompileOptions, donated: tuple[int, ...], check: bool, device: str | None
+        self,
+        graph: Graph,
+        options: CompileOptions,
+        donated: tuple[int, ...],
+        check: bool,
+        device: str | None,
+        _: Sequence[int] | None,
     ) -> CompiledProgram:
         """The timed program, in place of that of `program_for`. Raises ToolchainError, DeviceError."""
         renamed = canonical(graph)

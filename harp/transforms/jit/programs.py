@@ -125,10 +125,20 @@ def program_for(
     """The process's program for this graph, made at most once. Different programs may be made at the same time.
 
     `sizes` are those of the call that waits for it, if one does."""
-    renamed = canonical(graph)
-    name = backend_name(device)
+    renamed, name = canonical(graph), backend_name(device)
     origin = _origin(graph, renamed) if check else None
-    key = digest(renamed), name, options, donated, origin
+    try:
+        return _only_program(renamed, (digest(renamed), name, options, donated, origin), sizes)
+    except ToolchainError:
+        instead = backend_name(device)
+        if instead == name:
+            raise
+        # The only compiler has turned out not to work.
+        return _only_program(renamed, (digest(renamed), instead, options, donated, origin), sizes)
+
+
+def _only_program(graph: Graph, key: _Key, sizes: Sequence[int] | None) -> CompiledProgram:
+    """The program with this key, made unless it is known."""
     program = _known_program(key)
     if program is not None:
         return program
@@ -137,14 +147,7 @@ def program_for(
     with making:
         program = _known_program(key)
         if program is None:
-            try:
-                program = _make(renamed, key, sizes)
-            except ToolchainError:
-                if backend_name(device) == name:
-                    raise
-                return program_for(
-                    graph, options, donated, check, device, sizes
-                )  # the compiler has turned out not to work
+            program = _make(graph, key, sizes)
             _keep(key, program)
             _making.pop(key, None)
     return program

@@ -1,4 +1,4 @@
-"""Static arguments: which parameters are static, and the keys of their values."""
+"""The arguments of a call, unpacked: which parameters are static, the keys of their values, and the arrays."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from harp.errors import ArgumentError, StaticArgumentError
 from harp.trace.interning import identity
+from harp.trace.resident import DeviceMemory
+from harp.trace.scalar.dtypes import NDArray
 from harp.trace.source_locations import kind_of, plural, where
 from harp.trace.tracer import function_name
-from harp.trace.trees import Tree
+from harp.trace.trees import Tree, TreeSpec
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -25,6 +27,25 @@ class Static(NamedTuple):
 
 
 NO_STATIC = Static((), {})
+
+
+class Call(NamedTuple):
+    """A call, unpacked: static values, leaves as buffers, and the key under which its entries are found."""
+
+    static: Static
+    given: list[tuple[str, Tree]]  # the traced arguments by name
+    treedef: TreeSpec
+    structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
+    leaves: Sequence[object]
+    held: list[DeviceMemory | None]  # for each leaf, its memory on the device
+    arrays: list[tuple[NDArray, bool]]
+    names: list[str]
+    donated: tuple[int, ...]  # numbers of leaves
+
+    @property
+    def sizes(self) -> list[int]:
+        """The sizes of all axes of the traced arguments."""
+        return [size for array, _ in self.arrays for size in array.shape]
 
 
 class StaticParameters(NamedTuple):
