@@ -15,14 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harp.errors import ArgumentError
+from harp.numpy.complexes import real
 from harp.numpy.creation import asarray, result_type, zeros
 from harp.numpy.elementwise import clip as clip_of
 from harp.numpy.elementwise import minimum, where
 from harp.numpy.joining import stack
 from harp.numpy.linalg.norms import vector_norm
+from harp.numpy.linalg.products import vdot
 from harp.trace.array.array import Array
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
+from harp.transforms.autodiff.custom import custom_jvp
 from harp.tree import broadcast, leaves, map
 
 Schedule = Callable[[Any], Any]
@@ -263,13 +266,27 @@ def clip_by_global_norm(max_norm: Any) -> GradientTransformation:
 
 
 def global_norm(updates: Any) -> Array:
-    """The root of the sum of squares of all elements of a tree; squares that overflow do not matter.
+    """The root of the sum of squares of all elements of a tree; squares that overflow do not matter. Its derivative at
+    0 is 0.
 
     >>> global_norm({"w": 3.0, "b": [4.0]})
     Array(5.)
     """
-    found = [vector_norm(leaf.astype(_computing(leaf))) for leaf in (asarray(each) for each in leaves(updates))]
-    return vector_norm(stack(found)) if found else zeros(())
+    found = [asarray(leaf).astype(_computing(asarray(leaf))) for leaf in leaves(updates)]
+    return _norm(*found) if found else zeros(())
+
+
+@custom_jvp
+def _norm(*arrays: Array) -> Array:
+    return vector_norm(stack([vector_norm(array) for array in arrays]))
+
+
+@_norm.defjvp
+def _of_norm(arrays: tuple[Array, ...], tangents: tuple[Array, ...]) -> tuple[Array, Any]:
+    """At 0, and of arrays of zeros, the derivative is 0."""
+    norm = _norm(*arrays)
+    divisor = where(norm > 0, norm, 1)
+    return norm, sum(real(vdot(array / divisor, tangent)) for array, tangent in zip(arrays, tangents, strict=True))
 
 
 def positive(name: str, number: Any) -> None:

@@ -86,9 +86,16 @@ def test_global_norm_and_clipping():
         assert found.dtype.name == np.dtype(dtype).name
         npt.assert_allclose(found, 1.25, rtol=1e-3)
     assert np.isnan(np.asarray(clip.update(np.array([1.0, np.nan]), ())[0])).all()
-    slope = harp.grad(lambda x: hnp.sum(clip.update(x, ())[0]))
-    npt.assert_array_equal(slope(np.zeros(2)), [1, 1])
-    npt.assert_allclose(slope(np.array([3.0, 4.0])), 0.5 * (1 - 7 / 25 * np.array([3.0, 4.0])), rtol=1e-12)
+
+
+def test_derivative_of_clipping():
+    clip = optim.clip_by_global_norm(2.5)
+    slope = harp.grad(lambda x, y: hnp.sum(clip.update((x, y), ())[0][0]))
+    npt.assert_array_equal(slope(np.zeros(2), np.zeros(1)), [1, 1])
+    for y in (np.zeros(3), np.zeros(0)):
+        npt.assert_allclose(slope(np.array([3.0, 4.0]), y), 0.5 * (1 - 7 / 25 * np.array([3.0, 4.0])), rtol=1e-12)
+    z = harp.jvp(optim.global_norm, (np.array([3 + 4j, 0]),), (np.array([1 + 0j, 1]),))
+    npt.assert_allclose(z, (5, 0.6), rtol=1e-12)
 
 
 def test_the_count_stays_in_its_dtype():
