@@ -1,4 +1,5 @@
-"""Functions of networks: activations, `one_hot` and initial weights under JAX's names, convolutions, pools, `resize`.
+"""Functions of networks: activations, `one_hot` and initial weights under JAX's names, convolutions, pools, `resize`,
+files of weights.
 
 >>> import harp.numpy as hnp
 >>> from harp import nn
@@ -19,6 +20,7 @@ _NAMES = Names(
         "harp.nn.layers": "adaptive_avg_pool adaptive_max_pool avg_pool conv conv_transpose fold global_avg_pool "
         "global_max_pool max_pool min_pool unfold",
         "harp.nn.resizing": "resize",
+        "harp.nn.weights": "load_safetensors save_safetensors",
         "harp.numpy.activation": "log_softmax relu sigmoid softmax softplus",
         "harp.numpy.elementwise": "tanh",
         "harp.scipy.special.entropy": "logsumexp",
