@@ -124,7 +124,9 @@ def initial_params(seed: int) -> Params:
     return {"letters": normal(len(LETTERS), WIDTH), "layers": layers, "norm": ones}
 
 
-def load_text(topics: Sequence[str] = ("compound", "typesmapping", "specialnames", "exprlists", "formatstrings")) -> str:
+def load_text(
+    topics: Sequence[str] = ("compound", "typesmapping", "specialnames", "exprlists", "formatstrings"),
+) -> str:
     """What `help()` says of some topics."""
     return "\n".join(pydoc_data.topics.topics[name] for name in topics if name in pydoc_data.topics.topics)
 

@@ -1,15 +1,16 @@
 """Train a convolutional network on handwritten digits of two sizes, in batches of several: one compiled train step.
 
-    python examples/digits_conv.py --epochs 30 --output digits_conv.png
+    python examples/digits_conv.py --epochs 20 --output digits_conv.png
 
 The data are the 1,797 digits that come with scikit-learn, 8 x 8 pixels each. Every other batch is enlarged to 12 x 12;
-the average over all places at the end of the network makes ten scores of either size. The optimiser is AdamW of
+the largest elements over all places at the end of the network make ten scores of either size. The optimiser is AdamW of
 `harp.optim`, with a learning rate that rises and then falls with half a wave.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ import harp
 import harp.numpy as hnp
 from harp import nn, optim
 
-CHANNELS = (1, 16, 32, 48)
+CHANNELS = (1, 32, 64, 64)
 SIZES = (8, 12)  # of images, in turns
 BATCH_SIZES = (32, 64, 128)  # one for each third of the run
 RATE = 4e-3  # the highest learning rate
@@ -61,8 +62,8 @@ def logits(params, x):
     for k, layer in enumerate(params["layers"]):
         x = hnp.relu(nn.conv(x, layer["w"], padding="same") + layer["b"][:, None, None])
         if k == 0:
-            x = nn.max_pool(x, 2)
-    return nn.global_avg_pool(x).reshape(x.shape[0], CHANNELS[-1]) @ params["w"] + params["b"]
+            x = nn.max_pool(x, (2, 2))
+    return nn.global_max_pool(x) @ params["w"] + params["b"]
 
 
 def loss(params, x, y):
@@ -103,7 +104,7 @@ def initial_params(seed: int) -> Params:
     normal, keys = nn.initializers.he_normal(in_axis=(1, 2, 3), out_axis=0), harp.random.split(harp.random.key(seed), 4)
     layers = [
         {"w": normal(keys[k], (outputs, inputs, 3, 3), "float32"), "b": hnp.zeros(outputs, "float32")}
-        for k, (inputs, outputs) in enumerate(zip(CHANNELS, CHANNELS[1:], strict=False))
+        for k, (inputs, outputs) in enumerate(itertools.pairwise(CHANNELS))
     ]
     w = nn.initializers.he_normal()(keys[3], (CHANNELS[-1], 10), "float32")
     return {"layers": layers, "w": w, "b": hnp.zeros(10, "float32")}
@@ -178,7 +179,7 @@ def draw(history: Sequence[Epoch], path: str) -> None:
 def main(argv: Sequence[str] | None = None) -> int:
     """Train, report, draw. Returns the exit status."""
     parser = argparse.ArgumentParser(description="Train a convolutional network on digits of two sizes with harp.")
-    parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0, help="of the split, the initial weights, and the batches")
     parser.add_argument("--output", default="digits_conv.png", help="where the picture goes")
     options = parser.parse_args(argv)

@@ -91,7 +91,9 @@ def initial_params(seed: int) -> Params:
     normal, keys = nn.initializers.glorot_normal(), iter(harp.random.split(harp.random.key(seed), 6))
 
     def layers(widths: Sequence[int]) -> list[Any]:
-        return [(normal(next(keys), pair, "float32"), hnp.zeros(pair[1], "float32")) for pair in itertools.pairwise(widths)]
+        return [
+            (normal(next(keys), pair, "float32"), hnp.zeros(pair[1], "float32")) for pair in itertools.pairwise(widths)
+        ]
 
     return {"encoder": layers(ENCODER), "decoder": layers(DECODER)}
 
@@ -164,7 +166,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     tested = float(test_loss(params, test_images, harp.random.key(options.seed)))
     draw(params, history, test_images, labels, options.output)
 
-    print(f"loss: {history[-1]:.3f} in training, {tested:.3f} of {len(test_images)} other digits; {history[0]:.3f} at first")
+    print(
+        f"loss: {history[-1]:.3f} in training, {tested:.3f} of {len(test_images)} other digits; {history[0]:.3f} at first"
+    )
     print(f"programs compiled: {train_step.compilations} for the train step")
     print(f"epochs: {options.epochs}, in {seconds:.1f} s, compiling included")
     print(f"picture: {options.output}")
