@@ -34,6 +34,7 @@ BATCH = 16
 SHORTEST, LONGEST = 16, 96  # pieces of the text in training
 RATE = 3e-3  # the highest learning rate
 TEMPERATURE = 0.6
+TOPICS = ("compound", "typesmapping", "specialnames", "exprlists", "formatstrings")
 LETTERS = "\n" + "".join(map(chr, range(32, 127)))  # all others are left out
 
 Params = dict[str, Any]
@@ -45,7 +46,7 @@ def standardized(x, scale):
 
 
 def rotated(x):
-    """Pairs of elements of each head, turned by an angle that grows with the position. x is (batch, heads, n, width)."""
+    """Pairs of elements of each head, turned by angles that grow with the position. x is (batch, heads, n, width)."""
     half = x.shape[-1] // 2
     position = hnp.arange(x.shape[2], dtype=x.dtype)[:, None]
     angle = position * 100.0 ** (-hnp.arange(half, dtype=x.dtype) / half)
@@ -124,11 +125,9 @@ def initial_params(seed: int) -> Params:
     return {"letters": normal(len(LETTERS), WIDTH), "layers": layers, "norm": ones}
 
 
-def load_text(
-    topics: Sequence[str] = ("compound", "typesmapping", "specialnames", "exprlists", "formatstrings"),
-) -> str:
+def load_text() -> str:
     """What `help()` says of some topics."""
-    return "\n".join(pydoc_data.topics.topics[name] for name in topics if name in pydoc_data.topics.topics)
+    return "\n".join(pydoc_data.topics.topics[name] for name in TOPICS)
 
 
 def numbers_of(text: str) -> np.ndarray:

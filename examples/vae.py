@@ -166,9 +166,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     tested = float(test_loss(params, test_images, harp.random.key(options.seed)))
     draw(params, history, test_images, labels, options.output)
 
-    print(
-        f"loss: {history[-1]:.3f} in training, {tested:.3f} of {len(test_images)} other digits; {history[0]:.3f} at first"
-    )
+    rest = f"{tested:.3f} of {len(test_images)} other digits; {history[0]:.3f} at first"
+    print(f"loss: {history[-1]:.3f} in training, {rest}")
     print(f"programs compiled: {train_step.compilations} for the train step")
     print(f"epochs: {options.epochs}, in {seconds:.1f} s, compiling included")
     print(f"picture: {options.output}")
