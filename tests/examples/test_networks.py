@@ -65,18 +65,21 @@ def convolved(params, x):
     return x.max(axis=(2, 3)) @ params["w"] + params["b"]
 
 
+def test_scores_of_digits_conv(digits_conv):
+    params = digits_conv.initial_params(1)
+    for size, count in ((8, 3), (12, 1), (10, 5)):
+        x = digits_conv.resized(digits_conv.load_data(0).test_x[:count], size)
+        expected = convolved(doubled(params), x.astype(np.float64))
+        npt.assert_allclose(digits_conv.logits(params, x), expected, rtol=1e-4, atol=1e-5)
+        y = np.arange(count, dtype=np.int32)
+        assert float(digits_conv.loss(params, x, y)) == pytest.approx(log_loss(expected, y), rel=1e-4)
+
+
+@pytest.mark.slow
 def test_digits_conv(digits_conv, monkeypatch, run):
-    """Two epochs of few images and channels: of both sizes, and of batches of four."""
+    """Two epochs of few images and channels, in batches of both sizes: one program."""
     monkeypatch.setattr(digits_conv, "CHANNELS", (1, 4, 6, 5))
     few = digits_conv.Data(*(part[:70] for part in digits_conv.load_data(0)))
-    params, history, train_step = digits_conv.train(few, 2, 0)
-    assert train_step.compilations == digits_conv.predict.compilations == 1
-    assert [e.batch_size for e in history] == [32, 64] and history[1].loss < history[0].loss
-    exact = doubled(params)
-    for size, count in ((8, 3), (12, 1), (9, 5)):
-        x = digits_conv.resized(few.test_x[:count], size)
-        npt.assert_allclose(digits_conv.logits(params, x), convolved(exact, x.astype(np.float64)), rtol=1e-4, atol=1e-5)
-    monkeypatch.setattr(digits_conv, "train", lambda *_: (params, history, train_step))
     monkeypatch.setattr(digits_conv, "load_data", lambda seed: few)
     assert "programs compiled: 1 for the train step, 1 for prediction" in run(digits_conv, "--epochs", "2")
 
@@ -91,6 +94,7 @@ def test_digits_conv_learns(digits_conv, run):
 # The autoencoder ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_vae(vae, run):
     printed = run(vae, "--epochs", "4")
     trained, tested, first = map(
@@ -148,6 +152,7 @@ def scores_of_letters(module, params, text):
     return norm(x, params["norm"]) @ params["letters"].T
 
 
+@pytest.mark.slow
 def test_char_transformer(char_transformer, monkeypatch, run):
     """A few steps of pieces of many lengths, and letters that are written from one program."""
     monkeypatch.setattr(char_transformer, "WIDTH", 16)
@@ -159,6 +164,8 @@ def test_char_transformer(char_transformer, monkeypatch, run):
     assert last < first - 2
     assert len(printed.split("\n\nbits")[0]) >= len("The ") + 100
 
+
+def test_scores_of_letters(char_transformer):
     params = char_transformer.initial_params(0)
     for n in (2, 7):
         text = np.random.default_rng(n).integers(0, 90, size=(3, n)).astype(np.int32)
@@ -221,7 +228,7 @@ def test_encoder(encoder, run, tmp_path):
 
 
 def test_encoder_without_a_file(encoder, run):
-    assert "numbers in weights: 283,584" in run(encoder)
+    assert "numbers in weights: 283,584" in run(encoder, "--heads", "2")
 
 
 @pytest.mark.parametrize("name", ["digits_conv", "vae", "char_transformer"])
