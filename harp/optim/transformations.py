@@ -34,7 +34,12 @@ _MOST = 2**31 - 1  # steps are counted in int32
 
 class GradientTransformation(NamedTuple):
     """A pair of pure functions: `init(params)` is the first state, `update(updates, state, params=None)` the changed
-    updates and the next state. States are trees of arrays, so that they go into and out of compiled functions."""
+    updates and the next state. States are trees of arrays, so that they go into and out of compiled functions.
+
+    >>> halves = GradientTransformation(lambda params: (), lambda g, state, params=None: (g / 2, state))
+    >>> chain(halves, scale(-1.0)).update(4.0, chain(halves, scale(-1.0)).init(None))[0]
+    Array(-2.)
+    """
 
     init: Callable[[Any], Any]
     update: Callable[..., tuple[Any, Any]]

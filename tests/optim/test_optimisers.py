@@ -13,7 +13,6 @@ from harp import optim
 RNG = np.random.default_rng(0)
 RATE = 0.1
 STEPS = 4
-MASK = {"w": True, "b": [False]}
 
 
 def gradients(shape=(3, 2), dtype=np.float64):
