@@ -23,6 +23,7 @@ from harp.optim.transformations import GradientTransformation, following, global
 from harp.scipy.line_search import wolfe_length
 from harp.trace.array.array import Array
 from harp.trace.source_locations import where as place
+from harp.trace.trees import Tree
 from harp.transforms.autodiff.grad import value_and_grad
 from harp.transforms.control.conditional import cond
 from harp.transforms.control.scan import scan
@@ -46,7 +47,7 @@ class ScaleByWolfeState(NamedTuple):
 
     learning_rate: Array
     value: Array
-    grad: Any
+    grad: Tree
 
 
 def _vector(name: str, tree: Any) -> tuple[Array, Callable[[Array], Any]]:
@@ -158,7 +159,8 @@ def scale_by_wolfe_linesearch(max_linesearch_steps: int = 20, tolerance: float =
         value = asarray(value).astype(dtype)
         trial = wolfe_length(along, value, minimum(slope, 0), max_linesearch_steps, begin, tolerance)
         length = where(trial.good, trial.length, trial.low)
-        after = ScaleByWolfeState(length, where(trial.good, trial.found[0], math.inf), trial.found[1])
+        found: Any = trial.found
+        after = ScaleByWolfeState(length, where(trial.good, found[0], math.inf), found[1])
         return map(lambda u: (length * asarray(u)).astype(asarray(u).dtype), updates), after
 
     return GradientTransformation(init, update)

@@ -13,48 +13,49 @@ from harp.numpy.creation import asarray, full_like, zeros
 from harp.numpy.elementwise import rsqrt, sign, sqrt, square, where
 from harp.optim.transformations import GradientTransformation, following, fraction
 from harp.trace.array.array import Array
+from harp.trace.trees import Tree
 from harp.tree import flatten, map, structure, unflatten
 
 
 class TraceState(NamedTuple):
     """The running sum of `trace`."""
 
-    trace: Any
+    trace: Tree
 
 
 class ScaleByRssState(NamedTuple):
     """The sums of squares of `scale_by_rss`."""
 
-    sum_of_squares: Any
+    sum_of_squares: Tree
 
 
 class ScaleByRmsState(NamedTuple):
     """The running mean of squares of `scale_by_rms`."""
 
-    nu: Any
+    nu: Tree
 
 
 class ScaleByAdamState(NamedTuple):
     """The number of steps, and the running means of updates and of their squares, of `scale_by_adam`."""
 
     count: Array  # type: ignore[assignment]
-    mu: Any
-    nu: Any
+    mu: Tree
+    nu: Tree
 
 
 class ScaleByBeliefState(NamedTuple):
     """The number of steps, and the running means of updates and of squares of their errors, of `scale_by_belief`."""
 
     count: Array  # type: ignore[assignment]
-    mu: Any
-    nu: Any
+    mu: Tree
+    nu: Tree
 
 
 class ScaleByLionState(NamedTuple):
     """The number of steps, and the running mean of updates, of `scale_by_lion`."""
 
     count: Array  # type: ignore[assignment]
-    mu: Any
+    mu: Tree
 
 
 def _of_elements(

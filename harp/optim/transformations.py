@@ -25,6 +25,7 @@ from harp.numpy.linalg.products import vdot
 from harp.trace.array.array import Array
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
+from harp.trace.trees import Tree
 from harp.transforms.autodiff.custom import custom_jvp
 from harp.tree import broadcast, leaves, map
 
@@ -41,8 +42,8 @@ class GradientTransformation(NamedTuple):
     Array(-2.)
     """
 
-    init: Callable[[Any], Any]
-    update: Callable[..., tuple[Any, Any]]
+    init: Callable[[Tree], Tree]
+    update: Callable[..., tuple[Tree, Tree]]
 
 
 class EmptyState(NamedTuple):
@@ -56,7 +57,7 @@ class MaskedNode(NamedTuple):
 class MaskedState(NamedTuple):
     """The state of the transformation inside of `masked`."""
 
-    inner_state: Any
+    inner_state: Tree
 
 
 class ScaleByScheduleState(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from harp.numpy.creation import asarray
 from harp.numpy.elementwise import abs, isfinite, where
 from harp.trace.array.array import Array
+from harp.trace.trees import Tree
 from harp.transforms.control.conditional import while_loop
 
 # The share of the expected decrease that a step has to bring, and that of the slope which may be left.
@@ -27,9 +28,9 @@ class Trial(NamedTuple):
     low: Array
     high: Array
     length: Array
-    count: Any
+    count: Array  # type: ignore[assignment]
     good: Array
-    found: Any
+    found: Tree
 
 
 def wolfe_length(
@@ -63,5 +64,5 @@ def wolfe_length(
         return Trial(low, high, where(good, trial.length, further), trial.count + 1, good, found)
 
     low, high, first = (asarray(start, slope.dtype) for start in (0, math.inf, 1))
-    last: Trial = while_loop(goes_on, halved, Trial(low, high, first, 0, asarray(False), found))
+    last: Trial = while_loop(goes_on, halved, Trial(low, high, first, asarray(0), asarray(False), found))
     return last
