@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 # All names. All but two functions are imported when they are first used: not every program needs them.
 _NAMES = _Names(
     {
-        "harp.": "debug errors flatten_util jax lax nn numpy ops random scipy test_util tree tree_util",
+        "harp.": "debug errors flatten_util jax lax nn numpy ops optim random scipy test_util tree tree_util",
         "harp.backends.devices": "default_device device_put devices",
         "harp.backends.options": "CompileOptions",
         "harp.config": "set_threads stats",

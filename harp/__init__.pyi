@@ -8,6 +8,7 @@ from harp import (
     nn as nn,
     numpy as numpy,
     ops as ops,
+    optim as optim,
     random as random,
     scipy as scipy,
     test_util as test_util,

@@ -149,6 +149,10 @@ class FormatError(HarpError, ValueError):
     """`harp.debug.print` has a placeholder that no argument fits."""
 
 
+class FileError(HarpError, ValueError):
+    """A file is damaged, or of another format than it is read as."""
+
+
 class NotFiniteError(HarpError, FloatingPointError):
     """A NaN or an infinity was computed of numbers that are none, where `harp.debug.nans` looks for that."""
 

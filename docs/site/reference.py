@@ -33,6 +33,7 @@ NAMESPACES = {
     "harp.nn": "nn.md",
     "harp.nn.initializers": "initializers.md",
     "harp.ops": "ops.md",
+    "harp.optim": "optim.md",
     "harp.scipy.special": "special.md",
     "harp.scipy.stats": "stats.md",
     "harp.lax": "lax.md",
@@ -66,7 +67,7 @@ HARP = {
     "Graphs": "trace Graph GraphSignature",
     "Devices, threads and counters": "devices default_device device_put set_threads stats",
     "Code of one's own": "pure_callback kernel Kernel",
-    "Namespaces": "numpy scipy nn lax random ops tree debug errors jax tree_util test_util flatten_util",
+    "Namespaces": "numpy scipy nn optim lax random ops tree debug errors jax tree_util test_util flatten_util",
 }
 TOPICS = {
     "creation": "Make arrays",

@@ -1,4 +1,5 @@
-"""Functions of networks: activations, `one_hot` and initial weights under JAX's names, convolutions, pools, `resize`.
+"""Functions of networks: activations, `one_hot` and initial weights under JAX's names, convolutions, pools, `resize`,
+files of weights.
 
 >>> import harp.numpy as hnp
 >>> from harp import nn
@@ -26,6 +27,7 @@ _NAMES = Names(
         "harp.nn.normalization": "batch_norm dropout group_norm instance_norm layer_norm rms_norm",
         "harp.nn.recurrent": "gru gru_parameters lstm lstm_parameters",
         "harp.nn.resizing": "resize",
+        "harp.nn.weights": "load_safetensors save_safetensors",
         "harp.numpy.activation": "log_softmax relu sigmoid softmax softplus",
         "harp.numpy.elementwise": "tanh",
         "harp.scipy.special.entropy": "logsumexp",

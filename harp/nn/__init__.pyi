@@ -73,6 +73,7 @@ from harp.nn.recurrent import (
     lstm_parameters as lstm_parameters,
 )
 from harp.nn.resizing import resize as resize
+from harp.nn.weights import load_safetensors as load_safetensors, save_safetensors as save_safetensors
 from harp.numpy.activation import (
     log_softmax as log_softmax,
     relu as relu,

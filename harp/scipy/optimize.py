@@ -2,9 +2,7 @@
 
     p = -h @ g;  t with f(x + t*p) low and g(x + t*p) @ p flat enough;  h of the change of x and that of g
 
-J. Nocedal, S. J. Wright, Numerical Optimization (2006), chapter 6. Steps are found by bisection (A. S. Lewis,
-M. L. Overton, Nonsmooth optimization via quasi-Newton methods, 2013, algorithm 2.6), which needs a gradient for each
-trial and ends where both conditions of Wolfe hold.
+J. Nocedal, S. J. Wright, Numerical Optimization (2006), chapter 6. Steps are found by bisection.
 """
 
 from __future__ import annotations
@@ -19,6 +17,7 @@ from harp.numpy.elementwise import abs, isfinite, where
 from harp.numpy.linalg.products import dot, matmul, outer
 from harp.numpy.reductions import all as all_
 from harp.numpy.reductions import max as max_
+from harp.scipy.line_search import wolfe_length
 from harp.trace.array.array import Array
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
@@ -26,9 +25,6 @@ from harp.transforms.autodiff.grad import value_and_grad
 from harp.transforms.control.conditional import while_loop
 
 __all__ = ["minimize"]
-
-# The share of the expected decrease that a step has to bring, and that of the slope which may be left.
-_DECREASE, _SLOPE = 1e-4, 0.9
 
 
 class OptimizeResults(NamedTuple):
@@ -118,21 +114,10 @@ def _updated(inverse: Array, moved: Array, change: Array, scale: Array) -> Array
 
 def _length(evaluated: Callable[[Array], Any], state: OptimizeResults, direction: Array, most: int) -> Any:
     """How far to go, how many trials it took, and whether both conditions hold there."""
-    slope = dot(state.jac, direction)
 
-    def goes_on(trial: Any) -> Any:
-        return ~trial[4] & (trial[3] < most)
-
-    def halved(trial: Any) -> Any:
-        low, high, length, count, _ = trial
+    def along(length: Array) -> tuple[Array, Array, tuple[()]]:
         value, gradient = evaluated(state.x + length * direction)
-        is_low = (value <= state.fun + _DECREASE * length * slope) & isfinite(value) & all_(isfinite(gradient))
-        is_flat = dot(gradient, direction) >= _SLOPE * slope
-        low, high = where(is_low & ~is_flat, length, low), where(is_low, high, length)
-        good = is_low & is_flat
-        further = where(high < math.inf, (low + high) / 2, 2 * low)
-        return low, high, where(good, length, further), count + 1, good
+        return value, where(all_(isfinite(gradient)), dot(gradient, direction), math.nan), ()
 
-    low, high, first = (asarray(value, slope.dtype) for value in (0, math.inf, 1))
-    _, _, length, count, good = while_loop(goes_on, halved, (low, high, first, 0, asarray(False)))
-    return where(good, length, 0), count, good
+    trial = wolfe_length(along, state.fun, dot(state.jac, direction), most)
+    return where(trial.good, trial.length, 0), trial.count, trial.good

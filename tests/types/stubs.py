@@ -12,6 +12,7 @@ NAMESPACES = (
     "harp.nn",
     "harp.numpy",
     "harp.numpy.linalg",
+    "harp.optim",
     "harp.scipy",
     "harp.scipy.interpolate",
     "harp.scipy.special",
