@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from math import inf
 
 import attrs
 
@@ -59,12 +60,13 @@ class CBackend:
         show(4, "C source", source)
         called, has_scratch = interface(program), bool(program.scratch)
 
-        def full() -> CExecutable:
-            return CExecutable(build_and_load(source, options, names=called.names), called, has_scratch)
+        def full(has_time: bool = True) -> CExecutable:
+            return CExecutable(build_and_load(source, options, names=called.names), called, has_scratch, has_time)
 
         try:
-            if sizes is None or any(custom_kernels(program)) or not _is_worth_it(program, source, options, sizes):
-                return full()
+            work = inf if sizes is None or any(custom_kernels(program)) else operations(program, sizes)
+            if not _is_worth_it(source, options, work):
+                return full(work > _OPERATIONS_OF_A_LINE)
             library = build_and_load(first, attrs.evolve(options, optimize=0), names=called.names)
         except ToolchainError as error:
             raise refusal(custom_kernels(program), "c", str(error)) or error from None
@@ -88,13 +90,13 @@ class CBackend:
         return limits_key(threads)
 
 
-def _is_worth_it(program: Program, source: Source, options: CompileOptions, sizes: Sequence[int]) -> bool:
-    """Whether a first call of these sizes waits less for a program that is compiled without optimisation, and runs some
-    ten times as long: there are loops that no earlier program had, and they run rarely."""
-    if options != CompileOptions() or not any(unit.kernel for unit in source.units):
+def _is_worth_it(source: Source, options: CompileOptions, work: float) -> bool:
+    """Whether a first call with so many operations waits less for a program that is compiled without optimisation, and
+    runs some ten times as long: there are loops that no earlier program had, and they run rarely."""
+    if work == inf or options != CompileOptions() or not any(unit.kernel for unit in source.units):
         return False
     lines = missing_lines(source, options)
-    return lines >= _LEAST_LINES and operations(program, sizes) <= _OPERATIONS_OF_A_LINE * lines
+    return lines >= _LEAST_LINES and work <= _OPERATIONS_OF_A_LINE * lines
 
 
 _BACKEND = CBackend()

@@ -10,7 +10,7 @@ import numpy as np
 from harp.backends.protocol import Span
 from harp.backends.runtime import host_calls, lapack
 from harp.backends.runtime.load import Library, pointer
-from harp.backends.runtime.pool import RUNTIME, runtime
+from harp.backends.runtime.pool import attach
 from harp.trace.scalar.dtypes import NDArray
 
 # Few parameters are passed one by one. From `_ARRAYS` arrays on they are read at once (`arguments.py`); from
@@ -51,7 +51,8 @@ class CExecutable:
 
     memory: None = None
 
-    def __init__(self, library: Library, interface: Interface, uses_scratch: bool) -> None:
+    def __init__(self, library: Library, interface: Interface, uses_scratch: bool, has_time: bool = True) -> None:
+        """Its first call waits for the pool of threads if it `has_time`: not where it has little to do."""
         self.library = library
         self.interface = interface
         self.uses_scratch = uses_scratch
@@ -60,11 +61,7 @@ class CExecutable:
             library.set_pointer(host_calls.VARIABLE, host_calls.ADDRESS)
         if library.has(lapack.VARIABLE):
             library.set_pointer(lapack.VARIABLE, lapack.table())
-        wanted = {variable: function for variable, function in RUNTIME.items() if library.has(variable)}
-        shared = runtime() if wanted else None
-        if shared is not None:
-            for variable, function in wanted.items():
-                library.point(variable, shared, function)
+        attach(library, has_time)
         (run, scratch), (run_type, scratch_type) = interface.names, interface.types
         self._run = library.function(run, run_type)
         self._scratch = library.function(scratch, scratch_type)
@@ -94,7 +91,7 @@ class FirstCExecutable(CExecutable):
     def __init__(
         self, library: Library, interface: Interface, uses_scratch: bool, variable: str, full: Callable[[], CExecutable]
     ) -> None:
-        super().__init__(library, interface, uses_scratch)
+        super().__init__(library, interface, uses_scratch, has_time=False)
         self._variable, self._make = variable, full
         self.full: CExecutable | None = None
 

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime import host_calls
 from harp.backends.runtime.load import Library, build_and_load, find_and_load
+from harp.backends.toolchain.background import later
 from harp.backends.toolchain.records import Record, recall_any, record_key, remember
 from harp.config import log, on_threads, settings
 from harp.errors import ToolchainError
@@ -43,6 +46,7 @@ _OPTIONS = CompileOptions()
 
 _lock = forkable_lock(sys.modules[__name__])
 _loaded: list[Library | None] = []
+_waiting: deque[Library] = deque()  # programs that are attached when the library is there
 
 
 def runtime() -> Library | None:
@@ -59,7 +63,30 @@ def runtime() -> Library | None:
             except ToolchainError as error:
                 log.warning("programs run in one thread, for the pool of threads cannot be made: %s", error)
                 _loaded.append(None)
+        _attach_those_that_wait()
         return _loaded[0]
+
+
+def attach(program: Library, has_time: bool = True) -> None:
+    """Point the variables of a program to the library's functions: now, or, without the time for it, when the library
+    has been made. Until then the program uses one thread, and no interrupt ends it."""
+    _waiting.append(program)
+    if has_time or _loaded or program.has(host_calls.VARIABLE):
+        if any(map(program.has, RUNTIME)):
+            runtime()
+        _attach_those_that_wait()
+
+
+def _attach_those_that_wait() -> None:
+    shared = _loaded[0] if _loaded else None
+    while shared is not None and _waiting:
+        try:
+            program = _waiting.popleft()
+        except IndexError:  # another thread attaches it
+            return
+        for variable, function in RUNTIME.items():
+            if program.has(variable):
+                program.point(variable, shared, function)
 
 
 def set_threads(count: int) -> None:
@@ -102,7 +129,11 @@ def _make() -> Library:
     # All of it is quick however it is compiled: the first call of a process with an empty cache waits for it.
     unit = Unit(f'{amounts}#include "process.c"\n', ("-pthread", "-O1"), shared=True)
     library = build_and_load(Source((unit,)), _OPTIONS, names=_NAMES, keep=True)
+    later(partial(_remember, library.key)) if settings.quick else _remember(library.key)
+    return library
+
+
+def _remember(library: str) -> None:
     key = record_key(b"", _OPTIONS, kind="runtime")
     if key is not None:
-        remember(key, Record(library.key, 0, 0, 0, False))
-    return library
+        remember(key, Record(library, 0, 0, 0, False))

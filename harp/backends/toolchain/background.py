@@ -68,9 +68,14 @@ def finish() -> None:
         time.sleep(_MOMENT)
 
 
+def is_here() -> bool:
+    """Whether this is the thread."""
+    return _thread.get_ident() == _worker.thread
+
+
 def require_time() -> None:
     """Raise GivenUp in the thread if the rest is given up: whatever takes long there asks again and again."""
-    if _worker.ends and _thread.get_ident() == _worker.thread:
+    if _worker.ends and is_here():
         raise GivenUp
 
 

@@ -17,11 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from harp.backends.toolchain.background import require_time
+from harp.backends.toolchain.background import is_here, require_time
 from harp.progress import tick
 
 # Seconds between two looks at the processes: a part of the time since the first one started, within limits.
 _PART, _SHORTEST, _LONGEST = 1 / 64, 0.0005, 0.005
+# The niceness of compilers that nobody waits for.
+_NICE = 10
 # The most interrupts that are survived while processes are stopped.
 _TRIES = 100
 # Python ignores these signals, but programs do not expect that.
@@ -127,6 +129,9 @@ class _Group:
         except NotImplementedError:  # Python was built for an old system
             self._pids.extend(itertools.starmap(partial(spawn, setpgroup=0), ((),)))
         self.running[self._pids[-1]] = started
+        if is_here():  # nobody waits for it: those that somebody waits for go first
+            with contextlib.suppress(OSError):
+                os.setpriority(os.PRIO_PGRP, self._pids[-1], _NICE)
 
     def look(self, seconds: float) -> bool:
         """Whether some have ended. Raises TimedOut."""

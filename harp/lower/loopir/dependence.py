@@ -182,7 +182,7 @@ def _all_apart(accesses: Sequence[ElementAccess], atoms: Sequence[Atom], inside:
 def _apart(accesses: Sequence[ElementAccess], atom: Atom, inside: set[Atom]) -> bool:
     """Whether accesses of iterations with different values of `atom` differ along one axis, or in their offsets."""
     others = inside - {atom}
-    places = [((*a.at, offset(a.buffer, a.at)), a.conditions) for a in accesses]
+    places = list(dict.fromkeys(((*a.at, offset(a.buffer, a.at)), a.conditions) for a in accesses))
     for axis in range(len(places[0][0])):
         if _are_one_lane([(place[axis], conditions) for place, conditions in places], atom, others):
             return True

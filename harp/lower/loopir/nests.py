@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import groupby
 
 import attrs
@@ -233,6 +234,7 @@ def with_loops(fresh: FreshLoops, s: Stmt, places: Mapping[Atom, Index]) -> Stmt
     return attrs.evolve(inner, conditions=conditions) if isinstance(inner, If) else inner
 
 
+@lru_cache(maxsize=1 << 12)
 def is_plain(s: Stmt) -> bool:
     """Whether a statement consists of loops, sequences, branches, stores and variables only."""
     if isinstance(s, Nest) and not all(isinstance(h, For) for h in s.heads):

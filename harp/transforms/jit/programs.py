@@ -218,7 +218,7 @@ def _make(graph: Graph, key: _Key, call: Sequence[int] | None) -> CompiledProgra
             _warn()
         if recorded and isinstance(kernel, CExecutable):
             finish = partial(_finished, kernel, taken, toolchain, content, options, donated)
-            later(finish) if isinstance(kernel, FirstCExecutable) else finish()
+            later(finish) if settings.quick else finish()
     counters.add("programs")
     return CompiledProgram(graph, kernel, sizes, donated, taken, check, accesses)
 
