@@ -27,6 +27,7 @@ from harp.trace.index.polynomial import (
     of,
     split_linear,
 )
+from harp.trace.index.samples import is_negative_somewhere
 
 # How many atoms a proof may eliminate one inside the other; proofs that succeed need few.
 _DEPTH = 12
@@ -77,7 +78,7 @@ class _Proof:
     def _search(self, p: Index, depth: int) -> bool:
         if all(c >= 0 and all(self._atom_nonnegative(a, depth) for a in m) for m, c in p.terms):
             return True
-        if depth == 0 or not p.terms:
+        if depth == 0 or not p.terms or is_negative_somewhere(p):
             return False
         return self._eliminate_loops(p, depth - 1) or self._eliminate_compound(p, depth - 1)
 

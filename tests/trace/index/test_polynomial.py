@@ -42,6 +42,7 @@ from harp.trace.index.polynomial import (
     split_linear,
     symbols_in,
 )
+from harp.trace.index.samples import is_negative_somewhere
 from harp.trace.sizes.signature import python_source
 from harp.trace.tracer import trace
 
@@ -328,6 +329,28 @@ def test_random_expressions(tree):
         assert sign is None or sign is (value >= 0)
         assert zero is None or zero is (value == 0)
         assert not inside or 0 <= value < environment[SYMBOLS[0]] + 3
+
+
+def proved(p: Index) -> bool:
+    nonnegative.cache_clear()
+    bounds._known.clear()
+    return nonnegative(p)
+
+
+def test_no_proof_is_lost_to_a_refutation(monkeypatch):
+    """What is negative at a point has no proof; without the points a proof may only take too many steps."""
+
+    @settings(max_examples=1000, derandomize=True, database=None, deadline=None)
+    @given(TREES)
+    def check(tree):
+        p = build(tree)
+        with_points, refuted = proved(p), is_negative_somewhere(p)
+        with monkeypatch.context() as patch:
+            patch.setattr(bounds, "is_negative_somewhere", lambda p: False)
+            assert with_points >= proved(p)
+        assert not (refuted and with_points)
+
+    check()
 
 
 @settings(max_examples=500, derandomize=True, database=None, deadline=None)
