@@ -144,7 +144,6 @@ RECURSIVE = {
         "trace/interning": "identity",
         "trace/index/division": "_floordiv _proper relu",
         "trace/index/polynomial": "value_atoms atoms_in",
-        "trace/index/samples": "_Point.value",
         "trace/index/solving": "certain",
         "trace/scalar/dtypes": "_join",
     },
