@@ -29,7 +29,7 @@ from harp.lower.loopir.loops import Buffer, For, ForeignCall, Kernel, Nest, Repe
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
 from harp.lower.loopir.text import CodeLine
-from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
+from harp.trace.index.polynomial import Atom, Index, Loop
 
 
 class LaunchCode(NamedTuple):
@@ -66,9 +66,8 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
     known = parameters(kernel)
     used = effects(stmt)
     buffers = tuple(b for b in formals(kernel) if b in used.touched)
-    sizes = [size for size in kernel.sizes if size in _sizes(stmt, buffers)]
     outer = [name for name in free_names(stmt) if isinstance(name, Loop)]
-    names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in outer}
+    names: dict[Atom, str] = {s: known[s] for s in kernel.sizes} | {loop: loop_name(loop) for loop in outer}
     texts = {b: known[b] for b in buffers}
     shared = is_shared(stmt)
     constant, lanes = frozenset(b for b in buffers if b not in used.writes), sub_group(stmt)
@@ -77,7 +76,7 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
     grid = points(stmt) if isinstance(stmt, ForeignCall) else grid_of(stmt)
     body.lines.loops = loops
     body.iteration(grid, nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt)
-    lines = body.lines.pruned()
+    names = {atom: text for atom, text in names.items() if text in body.used}
     fields = [*texts.values(), *names.values()]
     room = ["__global char *harp_room"] if body.room else []
     arrays = [f"__global {_const(b, used.writes)}{TYPES[b.dtype]} *{text}_" for b, text in texts.items()]
@@ -101,9 +100,9 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
         name,
         tuple(h.loop.extent for h in grid),
         buffers,
-        (*sizes, *outer),
+        tuple(names),
         tuple(body.room),
-        (*code("\n".join(head)), *lines, *code("}")),
+        (*code("\n".join(head)), *body.lines.lines, *code("}")),
         items=ITEMS if shared else 0,
         in_turns=has_workspace(stmt),
     )
@@ -111,15 +110,6 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
 
 def _const(buffer: Buffer, written: frozenset[Buffer]) -> str:
     return "" if buffer in written else "const "
-
-
-def _sizes(stmt: Stmt, buffers: Iterable[Buffer]) -> set[Atom]:
-    """The sizes and loops that the statement evaluates, and those in strides."""
-    atoms: set[Atom] = {*free_names(stmt)}
-    for buffer in buffers:
-        for extent in buffer.shape:
-            atoms |= {*value_atoms(extent)}
-    return atoms
 
 
 def includes(uses: Iterable[str]) -> list[str]:
