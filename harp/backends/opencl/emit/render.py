@@ -25,11 +25,15 @@ from harp.backends.opencl.emit.statements import WorkGroup, WorkItem, points
 from harp.lower.device.grid import grid_of
 from harp.lower.device.groups import ITEMS, has_workspace, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import Buffer, For, ForeignCall, Kernel, Nest, Repeat, Stmt
+from harp.lower.loopir.loops import Buffer, For, ForeignCall, Kernel, Nest, Repeat, Stmt, Store, walk
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Atom, Index, Loop
+from harp.trace.scalar import expr
+from harp.trace.scalar.dtypes import c128, f64
+
+DOUBLES = (f64, c128)
 
 
 class LaunchCode(NamedTuple):
@@ -48,6 +52,8 @@ class LaunchCode(NamedTuple):
     numbers: int = 0
     items: int = 0
     in_turns: bool = False
+    doubles: bool = False  # whether it computes with doubles, also as parts of complex numbers
+    is_users: bool = False  # whether it has text of the user
 
 
 def loop_name(loop: Loop) -> str:
@@ -105,7 +111,16 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
         (*code("\n".join(head)), *body.lines.lines, *code("}")),
         items=ITEMS if shared else 0,
         in_turns=has_workspace(stmt),
+        doubles=_computes_in_doubles(stmt),
+        is_users=bool(body.functions),
     )
+
+
+def _computes_in_doubles(stmt: Stmt) -> bool:
+    """Whether a value or an array is of doubles."""
+    values = (part.value for part in walk(stmt) if isinstance(part, Store))
+    dtypes = {*(e.dtype for e in expr.walk(values)), *(buffer.dtype for buffer in effects(stmt).touched)}
+    return not dtypes.isdisjoint(DOUBLES)
 
 
 def _const(buffer: Buffer, written: frozenset[Buffer]) -> str:
