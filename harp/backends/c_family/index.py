@@ -33,18 +33,17 @@ class IndexPrinter:
         self._name = name
         self._element = element
         self._keep = keep
-        self._texts: dict[Index, str] = {}
 
     def text(self, p: Index) -> str:
         """The value: a sum, without parentheses."""
-        printed = self._texts.get(p)
-        if printed is None:
-            printed = self._sum(p)
-            if not indirect_in(
-                p
-            ):  # elements are printed anew: each place that allocates a buffer has a name of its own
-                self._texts[p] = printed
-        return printed
+        if not p.terms:
+            return "0"
+        ordered = sorted(p.terms, key=lambda term: (term[1] < 0, -len(term[0])))
+        text = self._product(*ordered[0])
+        for monomial, coefficient in ordered[1:]:
+            sign = "-" if coefficient < 0 else "+"
+            text += f" {sign} {self._product(monomial, abs(coefficient))}"
+        return text
 
     def factor(self, p: Index) -> str:
         """The value, parenthesised where a product needs it."""
@@ -67,16 +66,6 @@ class IndexPrinter:
         if any(map(indirect_in, conditions)):
             return self.conditions(conditions)
         return " & ".join(f"({self.condition(p)})" for p in conditions)
-
-    def _sum(self, p: Index) -> str:
-        if not p.terms:
-            return "0"
-        ordered = sorted(p.terms, key=lambda term: (term[1] < 0, -len(term[0])))
-        text = self._product(*ordered[0])
-        for monomial, coefficient in ordered[1:]:
-            sign = "-" if coefficient < 0 else "+"
-            text += f" {sign} {self._product(monomial, abs(coefficient))}"
-        return text
 
     def _product(self, monomial: Monomial, coefficient: int) -> str:
         factors = [self._atom(a) for a in monomial]

@@ -80,21 +80,19 @@ class Statements(ABC):
         self._constant = constant
         self._counts: dict[str, int] = {}
         self._buffers = dict(buffers)
+        self.used: set[str] = set()  # the names of sizes, loops and lets that lines use
         self._scalars: set[Buffer] = set()
         self._names = dict(names)
         self._taken = set(names.values()) | set(buffers.values())
-        self._strides: dict[Buffer, list[str]] = {}
-        self._shared_strides: dict[tuple[Index, ...], str] = {}
+        self._strides: dict[tuple[Index, ...], str] = {}  # by the extents behind an axis
         self._given = frozenset(names)
         self._kept: dict[Atom, str] = {}
         self._loops = 0  # how many are open
         self._questions: dict[int, str] = {}  # the check at the end of a loop over blocks, by the depth of that line
-        self._before = 0  # the number of variables of `_keep` at the top of the function
+        self._before = 0  # the number of variables at the top of the function
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
         self._printer = library.Printer(self._index.text, self._element, self._offset, self._buffers.__getitem__)
-        for buffer in buffers:
-            self._declare_strides(buffer, share=True)
 
     # --- names
 
@@ -102,7 +100,17 @@ class Statements(ABC):
         name = self._names.get(atom)
         if name is None:
             raise VerificationError(f"{atom!r} is used where no loop or let binds it")
+        self.used.add(name)
         return name
+
+    def _at_start(self, text: str) -> None:
+        """Declare a variable before all loops, behind the others there."""
+        self.lines.lines.insert(self._before, CodeLine(1, text))
+        self._before += 1
+
+    def _is_given(self, p: Index) -> bool:
+        """Whether the parameters say the value."""
+        return all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(p))
 
     def _keep(self, atom: Atom, text: str) -> str:
         """Quotients and maxima of parameters are computed before all loops: compilers hoist no division that may be by
@@ -111,11 +119,10 @@ class Statements(ABC):
         if isinstance(atom, Indirect):
             return name or text
         if name is None:
-            if not all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(of(atom))):
+            if not self._is_given(of(atom)):
                 return text
             name = self._kept[atom] = self._fresh("k")
-            self.lines.lines.insert(self._before, CodeLine(1, f"const int64_t {name} = {bare(text)};", name))
-            self._before += 1
+            self._at_start(f"const int64_t {name} = {bare(text)};")
         return name
 
     def _hold(self, stmt: Nest) -> list[Atom]:
@@ -128,7 +135,7 @@ class Statements(ABC):
         held: list[Atom] = [a for a in sorted(unchanged, key=lambda a: a.key) if a not in self._kept]
         for atom in held:
             text, name = self._index.text(of(atom)), self._fresh("place")
-            self.lines.add(f"const int64_t {name} = {bare(text)};", name)
+            self.lines.add(f"const int64_t {name} = {bare(text)};")
             self._kept[atom] = name
         return held
 
@@ -153,22 +160,21 @@ class Statements(ABC):
 
     # --- memory
 
-    def _declare_strides(self, buffer: Buffer, share: bool) -> None:
-        """Row-major: the stride of an axis is that of the next one times its extent. Shared by equal shapes."""
-        strides = ["1"] if buffer.shape else []
-        for axis in range(len(buffer.shape) - 1, 0, -1):
-            extent = self._index.factor(buffer.shape[axis])
-            known = self._shared_strides.get(buffer.shape[axis:]) if share else None
+    def _stride(self, behind: tuple[Index, ...]) -> str:
+        """Row-major: the stride of an axis is that of the next one times its extent. A product is a variable before all
+        loops, shared by equal shapes."""
+        text = "1"
+        for axis in reversed(range(len(behind))):
+            known = self._strides.get(behind[axis:])
             if known is None:
-                known = times(strides[0], extent)
-                if "*" in known or "(" in known:
-                    name = self._fresh("w" if share else f"{self._buffers[buffer]}_w")
-                    self.lines.add(f"const int64_t {name} = {bare(known)};", name)
+                known = times(text, self._index.factor(behind[axis]))
+                if ("*" in known or "(" in known) and all(map(self._is_given, behind[axis:])):
+                    name = self._fresh("w")
+                    self._at_start(f"const int64_t {name} = {bare(known)};")
                     known = name
-                if share:
-                    self._shared_strides[buffer.shape[axis:]] = known
-            strides.insert(0, known)
-        self._strides[buffer] = strides
+                self._strides[behind[axis:]] = known
+            text = known
+        return text
 
     def _offset(self, buffer: Buffer, index: tuple[Index, ...]) -> str:
         if len(index) != len(buffer.shape):
@@ -177,8 +183,9 @@ class Statements(ABC):
         if whole is not None:
             return self._index.text(whole)
         terms = []
-        for p, stride in zip(index, self._strides[buffer], strict=True):
+        for axis, p in enumerate(index, 1):
             if p.terms:
+                stride = self._stride(buffer.shape[axis:])
                 terms.append(self._index.text(p) if stride == "1" else times(self._index.factor(p), stride))
         return " + ".join(terms) or "0"
 
@@ -272,7 +279,7 @@ class Statements(ABC):
         if stmt.reduce is not None:
             if len(target) > 40:
                 name = self._fresh("at")
-                self.lines.add(f"const int64_t {name} = {self._offset(stmt.buffer, stmt.index)};", name)
+                self.lines.add(f"const int64_t {name} = {self._offset(stmt.buffer, stmt.index)};")
                 target = f"{self._buffers[stmt.buffer]}[{name}]"
             self.lines.uses.update(operation_headers(stmt.reduce.value, stmt.buffer.dtype))
             value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
@@ -295,16 +302,14 @@ class Statements(ABC):
         ctype = TYPES[buffer.dtype]
         if not buffer.shape:
             self._scalars.add(buffer)
-            self._strides[buffer] = []
-            self.lines.add(f"{ctype} {name};", name)
+            self.lines.add(f"{ctype} {name};")
             self.statement(stmt.body, block)
             return
         if not block:
             self.lines.open("")
-        self._declare_strides(buffer, share=False)
         count = constant_count(buffer)
         if count is not None and count * buffer.dtype.itemsize <= _STACK_BYTES:
-            self.lines.add(f"_Alignas(64) {ctype} {name}[{max(count, 1)}];", name)
+            self.lines.add(f"_Alignas(64) {ctype} {name}[{max(count, 1)}];")
             self.statement(stmt.body, True)
         else:
             self._large(stmt, ctype, name)
@@ -322,7 +327,7 @@ class Statements(ABC):
         home = {buffer: self._buffers[buffer] for buffer in turns.members(stmt.moves)}
         at = {buffer: self._fresh("at") for buffer in home}
         for buffer, place in home.items():
-            self.lines.add(f"{TYPES[buffer.dtype]} *{at[buffer]} = {place};", at[buffer])
+            self.lines.add(f"{TYPES[buffer.dtype]} *{at[buffer]} = {place};")
         depth, end = self.lines.depth, bare(self._index.text(stmt.loop.extent))
         work = self._work_of_step(stmt, stmt.body)
         if work is None:
@@ -361,7 +366,7 @@ class Statements(ABC):
         self.lines.fails = True
         stop = self._fresh("stop")
         self.lines.open(f"for (int64_t {name} = 0; {name} < {end} && status == 0{test};)", loop)
-        self.lines.add(f"const int64_t {stop} = harp_stop({name}, {most}, {work});", stop)
+        self.lines.add(f"const int64_t {stop} = harp_stop({name}, {most}, {work});")
         return stop
 
     def _open_block(self, name: str, end: str, test: str, stop: str) -> None:
@@ -409,7 +414,7 @@ class Statements(ABC):
     def _let(self, head: Let, body: Stmt) -> None:
         text = bare(self._index.text(head.index))
         name = self._bind(head.symbol)
-        self.lines.add(f"const int64_t {name} = {text};", name)
+        self.lines.add(f"const int64_t {name} = {text};")
 
     def _digits(self, head: Digits, body: Stmt) -> None:
         """The last digit is the remainder; the first one is the quotient that remains."""
@@ -418,14 +423,12 @@ class Statements(ABC):
         for loop in head.loops[:0:-1]:
             radix = self._index.factor(loop.extent)
             name, high = self._bind(loop), self._fresh("q")
-            self.lines.add(
-                f"const int64_t {high} = {divide.format(rest, f'({radix})' if '*' in radix else radix)};", high
-            )
-            self.lines.add(f"const int64_t {name} = {rest} - {high}*{radix};", name)
+            self.lines.add(f"const int64_t {high} = {divide.format(rest, f'({radix})' if '*' in radix else radix)};")
+            self.lines.add(f"const int64_t {name} = {rest} - {high}*{radix};")
             rest = high
         if head.loops:
             name = self._bind(head.loops[0])
-            self.lines.add(f"const int64_t {name} = {bare(rest)};", name)
+            self.lines.add(f"const int64_t {name} = {bare(rest)};")
 
 
 # A statement without a row here, or in the table of a language, cannot be printed.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 
 from harp.backends.c_family import fast_path
@@ -20,14 +19,6 @@ from harp.trace.scalar.ops import Op
 _LONGEST = 72
 
 
-_WORD = re.compile(r"[A-Za-z_]\w*")
-
-
-def words(text: str) -> list[str]:
-    """The identifiers in a piece of C."""
-    return _WORD.findall(text)
-
-
 class Lines:
     """The text of a function under construction, inside of these loops. `uses` are the headers and library kernels that
     it needs, `opened` is the number of its loops; a function that `fails` has a status, which is 0 at first."""
@@ -41,8 +32,8 @@ class Lines:
         self.fails = False
         self._outside: list[tuple[For | Repeat, ...]] = []  # the loops round each open block
 
-    def add(self, text: str, declares: str = "", stores: bool = False, call: int | None = None) -> None:
-        self.lines.append(CodeLine(self.depth, text, declares, self.loops, stores, call))
+    def add(self, text: str, stores: bool = False, call: int | None = None) -> None:
+        self.lines.append(CodeLine(self.depth, text, self.loops, stores, call))
 
     def open(self, text: str, *loops: For | Repeat) -> None:
         """Begin a block; with `loops` it is their body."""
@@ -62,16 +53,6 @@ class Lines:
         self.depth -= 1
         self.add("} else {")
         self.depth += 1
-
-    def pruned(self, needed: Iterable[str] = ()) -> list[CodeLine]:
-        """The lines, without declarations of names that no later line uses."""
-        seen = set(needed)
-        kept: list[CodeLine] = []
-        for line in reversed(self.lines):
-            if not line.declares or line.declares in seen:
-                seen.update(words(line.text))
-                kept.append(line)
-        return kept[::-1]
 
 
 def printed(lines: Iterable[CodeLine]) -> str:
@@ -151,7 +132,7 @@ class ValuePrinter:
         """A temporary that holds the value."""
         name = f"t{self._temporaries}"
         self._temporaries += 1
-        self._lines.add(f"const {TYPES[e.dtype]} {name} = {bare(text)};", name)
+        self._lines.add(f"const {TYPES[e.dtype]} {name} = {bare(text)};")
         return name
 
     def _named(self, e: Expr, uses: int, text: str) -> bool:

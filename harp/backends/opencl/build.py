@@ -26,7 +26,7 @@ from harp.errors import DeviceError
 _SUFFIX = ".cl"
 # Warnings about harp's own text are of no use to users. A source with a user's kernel says which warnings are errors,
 # and `-w` would hide these.
-_SILENT, _OF_USERS = "-w", "HARP_CUSTOM_KERNEL_H"
+_SILENT = "-w"
 # Correctly rounded division and square roots, where the device supports the option.
 _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 
@@ -63,19 +63,16 @@ def _file(name: str) -> str:
         return library.text(name)
 
 
-def options(device: OpenCLDevice) -> str:
-    """The options of the compiler."""
+def options(device: OpenCLDevice, is_users: bool = False) -> str:
+    """The options of the compiler; `is_users` says that the source has text of the user."""
     rounded = device.device.single_fp_config & cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
-    return " ".join([_SILENT, *[_ROUNDED] * bool(rounded), *["-DHARP_NO_DOUBLES"] * (not device.has_doubles)])
-
-
-def _options_for(device: OpenCLDevice, source: str) -> str:
-    return options(device).removeprefix(_SILENT) if _OF_USERS in source else options(device)
+    chosen = {_SILENT: not is_users, _ROUNDED: rounded, "-DHARP_NO_DOUBLES": not device.has_doubles}
+    return " ".join(option for option, holds in chosen.items() if holds)
 
 
 @lru_cache(maxsize=1 << 10)
-def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
-    """The built program; `doubles` says whether it computes with float64.
+def program(device: OpenCLDevice, source: str, doubles: bool, is_users: bool = False) -> cl.Program:
+    """The built program; `doubles` says whether it computes with float64, `is_users` whether it has text of the user.
 
     Raises DeviceError, with what the driver says, if that is not possible.
     """
@@ -84,7 +81,7 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
             f"{device!r} has no floats of 64 bits, and the program computes with float64; cast its arguments to "
             "float32, or run it on another device"
         )
-    flags = _options_for(device, source)
+    flags = options(device, is_users)
     key = hashlib.sha256("\0".join((device.identity, flags, source)).encode()).hexdigest()
     cached = programs.get(key, _SUFFIX) if device.gives_programs_out else None
     if cached is not None:
@@ -97,7 +94,7 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
             return built
     counters.add("cache_misses")
     counters.add("compiler_runs")
-    built = anew(device, source)
+    built = anew(device, source, flags)
     if not device.gives_programs_out:
         return built
     binaries: Any = built.get_info(cl.program_info.BINARIES)
@@ -105,12 +102,12 @@ def program(device: OpenCLDevice, source: str, doubles: bool) -> cl.Program:
     return built
 
 
-def anew(device: OpenCLDevice, source: str) -> cl.Program:
+def anew(device: OpenCLDevice, source: str, flags: str) -> cl.Program:
     """The program, built by the driver now. Raises DeviceError."""
     try:
         with warnings.catch_warnings():  # pyopencl's, where a driver prints anything
             warnings.simplefilter("ignore")
-            built: cl.Program = cl.Program(device.context, source).build(_options_for(device, source))
+            built: cl.Program = cl.Program(device.context, source).build(flags)
             return built
     except (cl.Error, KeyError) as error:
         # Where a driver refuses options, pyopencl (2026.1) reads an environment variable that is not set.

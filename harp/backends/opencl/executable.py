@@ -14,7 +14,6 @@ from harp.backends.c_family.values import printed
 from harp.backends.opencl import build
 from harp.backends.opencl.buffers import ClMemory, DeviceBuffer, flat_bytes, made, uploaded
 from harp.backends.opencl.devices import OpenCLDevice
-from harp.backends.opencl.emit.render import LaunchCode
 from harp.backends.opencl.host import HostCode
 from harp.backends.opencl.host_calls import (
     Launch,
@@ -60,7 +59,8 @@ class OpenCLExecutable:
         for number, (code, source) in enumerate(kernels):
             inner: dict[str, object] = dict(self.helpers())
             if code.launches:
-                built = build.program(device, source, any(map(_computes_in_doubles, code.launches)))
+                doubles, is_users = any(f.doubles for f in code.launches), any(f.is_users for f in code.launches)
+                built = build.program(device, source, doubles, is_users)
                 for place, launched in enumerate(code.launches):
                     inner[f"launch{place}"] = Launch(device, cl.Kernel(built, launched.name), launched)
             exec(compile(printed(code.lines), f"<host code of kernel {number}>", "exec"), inner)
@@ -195,11 +195,6 @@ def _counted_references() -> int:
 
 
 _ONE_VARIABLE = _counted_references()
-
-
-def _computes_in_doubles(launched: LaunchCode) -> bool:
-    """Whether a launch computes with doubles, also as parts of complex numbers."""
-    return any(name in line.text for line in launched.lines for name in ("double", "harp_c128"))
 
 
 def _input(run: Run, array: NDArray) -> ClMemory:

@@ -20,7 +20,7 @@ from harp.backends.c_family.scalar import TYPES
 from harp.backends.c_family.values import code
 from harp.backends.opencl.buffers import ClMemory
 from harp.backends.opencl.devices import OpenCLDevice
-from harp.backends.opencl.emit.render import LaunchCode, includes
+from harp.backends.opencl.emit.render import DOUBLES, LaunchCode, includes
 from harp.backends.opencl.host_calls import Launch, Run, take
 from harp.lower.loopir.loops import Row
 from harp.trace.graph.row_functions import RowOp
@@ -57,7 +57,8 @@ def launches(row: Row, number: int) -> tuple[LaunchCode, ...]:
         arrays = {"values": element, "places": "int64_t", "to": element}
         end = "min(given.n, (column + 1) * given.block)"
         take = f"for (int64_t i = column * given.block; i < {end}; ++i) to[i] = values[places[i]];"
-        codes.append(_launch(number + 2, [], arrays, "", take))
+        moved = _launch(number + 2, [], arrays, "", take)
+        codes.append(moved._replace(doubles=row.target.dtype in DOUBLES))
     return tuple(codes)
 
 

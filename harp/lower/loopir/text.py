@@ -43,7 +43,7 @@ class TextLine(NamedTuple):
 
 
 class CodeLine(NamedTuple):
-    """A line of a program, as a backend prints it. A declaration is dropped if no other line uses its name.
+    """A line of a program, as a backend prints it.
 
     `loops` are those round it, from the outside in; `stores` says whether it stores the value of a statement, and
     `call` is the number of the program's call of a kernel that it makes.
@@ -51,7 +51,6 @@ class CodeLine(NamedTuple):
 
     depth: int
     text: str
-    declares: str = ""
     loops: tuple[For | Repeat, ...] = ()
     stores: bool = False
     call: int | None = None

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from math import gcd
+from math import gcd, lcm
 
 import attrs
 
+from harp.trace.index import polynomial
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import (
     ONE,
@@ -122,10 +123,9 @@ NOTHING, ONCE = ratio(ZERO), ratio(ONE)
 
 def total(counts: Iterable[Count]) -> Count:
     """The sum of counts."""
-    result = NOTHING
-    for count in counts:
-        result += count
-    return result
+    summands = tuple(counts)
+    whole = lcm(*(count.denominator for count in summands))
+    return ratio(polynomial.total(count.numerator * (whole // count.denominator) for count in summands), whole)
 
 
 def log2(p: Index) -> Count:
@@ -151,12 +151,16 @@ def _valued(sizes: Mapping[Symbol, int]) -> Callable[[Atom], int]:
 
 @lru_cache(maxsize=1 << 12)
 def _where_positive(p: Index) -> Index:
-    """A simpler expression that is equal for sizes of 1 or more: n - 1 for max(n - 1, 0)."""
-    if not any(isinstance(a, (Relu, FloorDiv)) for a in value_atoms(p)):
-        return p
+    """A simpler expression that is equal for sizes of 1 or more: n - 1 for max(n - 1, 0).
+
+    Only maxima and quotients are rewritten, in sizes - 1: the whole would have 2**k times as many terms for products of
+    k sizes.
+    """
+    compound = {a for m, _ in p.terms for a in m if isinstance(a, (Relu, FloorDiv))}
     above = {size: Symbol(_ABOVE_ONE, size.number, size.name) for size in symbols_in(p)}  # size - 1
-    shifted = Substitution({size: of(more) + 1 for size, more in above.items()})(p)
-    simpler = Substitution({more: of(size) - 1 for size, more in above.items()})(shifted)
+    less = Substitution({size: of(more) + 1 for size, more in above.items()})
+    back = Substitution({more: of(size) - 1 for size, more in above.items()})
+    simpler = Substitution({a: back(less(of(a))) for a in compound})(p)
     return min(p, simpler, key=_complexity)
 
 

@@ -41,8 +41,9 @@ from harp.trace.index.polynomial import (
     value_atoms,
 )
 
-# How often the range of a loop may be split in two.
-_SPLITS = 2
+# How often the range of a loop may be split in two, while the count inside has at most so many terms: each window along
+# an axis whose size is a symbol makes it about ten times as long.
+_SPLITS, _TERMS = 2, 64
 
 _AS_LONG_AS_IT_IS: Mapping[Loop, Index] = {}
 
@@ -108,7 +109,8 @@ def _all_of(loops: tuple[Loop, ...], given: tuple[Range, ...], conditions: tuple
     for at, loop in reversed(tuple(enumerate(loops))):
         start, stop = ranges[loop]
         over = ranges[loop] if start is ZERO else Range(start, maximum(stop, start))
-        number, summed = _sum(number, loop, over, _SPLITS)
+        few = len(number.numerator.terms) <= _TERMS
+        number, summed = _sum(number, loop, over, _SPLITS if few else 0)
         exact &= summed
         if at >= depth:  # whether there is any iteration
             number = ratio(minimum(number.numerator, number.denominator), number.denominator)
@@ -215,13 +217,12 @@ def _with(f: Count, atom: Atom, value: Index) -> Count:
 
 def _sum_of_powers(f: Count, loop: Loop, over: Range) -> Count:
     """The sum of a polynomial in the loop."""
-    coefficients: dict[int, Index] = {}
+    coefficients: dict[int, dict[Monomial, int]] = {}
     for monomial, c in f.numerator.terms:
-        power = monomial.count(loop)
         others = tuple(a for a in monomial if a is not loop)
-        coefficients[power] = coefficients.get(power, ZERO) + from_terms({others: c})
+        coefficients.setdefault(monomial.count(loop), {})[others] = c
     return total(
-        ratio(coefficient, f.denominator) * (_faulhaber(power, over.stop) - _faulhaber(power, over.start))
+        ratio(from_terms(coefficient), f.denominator) * (_faulhaber(power, over.stop) - _faulhaber(power, over.start))
         for power, coefficient in coefficients.items()
     )
 

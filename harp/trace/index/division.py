@@ -31,6 +31,7 @@ from harp.trace.index.polynomial import (
     loop,
     of,
     product,
+    total,
 )
 
 
@@ -209,13 +210,7 @@ class Substitution:
         new = {a: self._atom(a) for a in atoms}
         if all(new[a].atom is a for a in atoms):
             return p
-        total = ZERO
-        for monomial, coefficient in p.terms:
-            term = as_index(coefficient)
-            for atom in monomial:
-                term = term * new[atom]
-            total = total + term
-        return total
+        return total(product((coefficient, *map(new.__getitem__, monomial))) for monomial, coefficient in p.terms)
 
     def _atom(self, atom: Atom) -> Index:
         found = self._atoms.get(atom)
@@ -234,8 +229,7 @@ class Substitution:
             new = {a for a in new if not isinstance(a, (Symbol, Loop))}
         if not new:
             return p
-        terms = (product((c, *(self.mapping[a] if a in new else of(a) for a in monomial))) for monomial, c in p.terms)
-        return sum(terms, ZERO)
+        return total(product((c, *(self.mapping[a] if a in new else of(a) for a in m))) for m, c in p.terms)
 
     def _rebuild_atom(self, atom: Atom) -> Index:
         if isinstance(atom, Loop):

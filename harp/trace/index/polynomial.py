@@ -221,9 +221,15 @@ IndexLike = Index | int
 
 @lru_cache(maxsize=1 << 14)
 def _sum(a: Index, b: Index) -> Index:
-    sums = dict(a.terms)
-    for monomial, coefficient in b.terms:
-        sums[monomial] = sums.get(monomial, 0) + coefficient
+    return total((a, b))
+
+
+def total(summands: Iterable[Index]) -> Index:
+    """The sum. Many are added at once, since each polynomial is sorted."""
+    sums: dict[Monomial, int] = {}
+    for p in summands:
+        for monomial, coefficient in p.terms:
+            sums[monomial] = sums.get(monomial, 0) + coefficient
     return from_terms(sums)
 
 

@@ -205,6 +205,11 @@ def test_devices_without_doubles(device, monkeypatch):
     with pytest.raises(DeviceError, match=r"no floats of 64 bits.*float32"):
         turned(np.ones(3, np.complex128))
     assert turned(np.array([1, 2j], np.complex64)).tolist() == [2j, 1]
+    inside = harp.jit(lambda x: hnp.sum(hnp.cos(x.astype(np.float32).astype(np.float64))).astype(np.float32))
+    with pytest.raises(DeviceError, match="float32"):  # of arrays only float32
+        inside(np.ones(3, np.float32))
+    twice = harp.kernel("y[i] = 2 * x[i]; // the double", {"x": "f32[n]"}, {"y": "f32[n]"}, {"i": "n"})
+    assert harp.jit(twice)(np.ones(3, np.float32)).tolist() == [2] * 3
 
 
 _FORKED = """

@@ -13,9 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import harp
+import harp.nn as hnn
 import harp.numpy as hnp
 from harp.lower.pipeline import lower
 from harp.trace.graph.graph import Graph
+from harp.trace.index import polynomial
 from harp.trace.sizes.signature import sizes_of
 
 F32 = np.float32
@@ -144,6 +146,28 @@ def test_what_stays_the_same_along_a_row_is_computed_once_for_it():
     assert repr(found.special) == "n" and repr(found.operations) == "n*m + n" and repr(found.reads) == "n*m + n"
     scaled = cost(lambda x, y: x[:, None] * y, (2,), (2, 3))
     assert repr(scaled.reads) == "n*m + n" and scaled.at(2, 0).reads == 0
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_a_convolution_of_which_all_sizes_are_symbols(axes, monkeypatch):
+    """Each padded axis makes the count of reads ten times as long: only so many terms are sorted."""
+    terms, from_terms = 0, polynomial.from_terms
+
+    def counted(given):
+        nonlocal terms
+        terms += len(given)
+        assert terms < 1_000_000
+        return from_terms(given)
+
+    monkeypatch.setattr(polynomial, "from_terms", counted)
+    image, kernel = (6, 5, 4)[:axes], (3, 2, 3)[:axes]
+    found = cost(lambda x, w: hnn.conv(x, w, padding=1), (2, 3, *image), (4, 3, *kernel))
+    assert str(found) and not found.exact
+    x, w = np.pad(np.ones(image), 1), np.ones(kernel)
+    inside = 2 * 4 * 3 * np.sum(np.lib.stride_tricks.sliding_window_view(x, kernel))  # elements that are read
+    outputs = 2 * 4 * np.prod([n + 3 - k for n, k in zip(image, kernel, strict=True)])
+    assert 2 * inside <= found.at().reads <= 4 * outputs * 3 * w.size
+    assert found.at().writes == outputs and found.at().operations == 2 * outputs * 3 * w.size
 
 
 def test_what_a_mask_hides_is_not_computed():

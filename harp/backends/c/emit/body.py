@@ -55,16 +55,18 @@ class Body(Statements):
         """Make a function that runs a range of the loop's iterations, and call it for all of them."""
         used = effects(stmt)
         buffers = {b: self._buffers[b] for b in used.touched}
-        names: dict[Atom, str] = {atom: self._name_of(atom) for atom in free_names(stmt)}
+        names: dict[Atom, str] = {atom: self._names[atom] for atom in free_names(stmt)}
         inner = Body(buffers, names, self._constant)
         inner.lines.loops = self.lines.loops
         inner._range = head.loop
         inner.statement(function.hoisted(stmt), True)
         fields = {text: parameter(b, text, b in used.writes) for b, text in buffers.items()}
-        fields |= {text: f"int64_t {text}" for text in names.values()}
+        used_names = [name for name in names.values() if name in inner.used]
+        fields |= {name: f"int64_t {name}" for name in used_names}
         least = _LANES if _repeats_numbers(stmt.body) else 1
         part = function.part(f"{self._prefix}_part{len(self.parts)}", fields, inner.lines, least)
         self.parts.append(part)
+        self.used.update(used_names)
         self.lines.uses |= inner.lines.uses | {"harp_parallel"}
         self.lines.opened += inner.lines.opened
         pointed = {self._buffers[b] for b in self._scalars & {*buffers}}
@@ -89,11 +91,10 @@ class Body(Statements):
         few = extent.constant is not None and extent.constant <= _FEW
         if few or loop.loop is self._range or (isinstance(loop, For) and loop.kind is LoopKind.SEARCH):
             return None
-        work = Work(self._bare).of(step, (loop.loop,))
-        factor, degree = bound_of(extent).times(work.bound)
+        factor, degree = bound_of(extent).times(Work(str).of(step, (loop.loop,)).bound)
         if (degree == 0 and factor <= _SHORT) or (degree == 1 and factor <= _EACH and self._loops):
             return None
-        return work.text
+        return Work(self._bare).of(step, (loop.loop,)).text
 
     def _foreign_call(self, stmt: ForeignCall, block: bool) -> None:
         """Call a kernel of the user, a function of matrices or one of Python with pointers to arrays, and their sizes:

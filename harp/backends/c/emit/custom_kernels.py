@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from harp.backends.c.emit.work import POINT
 from harp.backends.c_family.custom_kernels import HEADER, buffers_of, point, point_call, source_of, steps_of
 from harp.backends.c_family.scalar import MATH, TYPES, operation_headers
-from harp.backends.c_family.values import words
 from harp.lower.loopir.loops import Buffer, ForeignCall
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import Index, product
@@ -71,8 +71,8 @@ def headers(stmt: ForeignCall) -> set[str]:
 
 
 def _math_operations(source: KernelSource) -> list[Op]:
-    """The functions of `_MATH` that the source uses."""
-    used = set(words(source.text("c")))
+    """The functions of `_MATH` that the source uses: the user's text is all that says so."""
+    used = set(re.findall(r"[A-Za-z_]\w*", source.text("c")))
     return [op for op in _MATH if op.name.lower() in used]
 
 

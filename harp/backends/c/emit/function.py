@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
 from harp.backends.c_family.scalar import TYPES
-from harp.backends.c_family.values import Lines, code, words
+from harp.backends.c_family.values import Lines, code
 from harp.lower.loopir.loops import Alloc, Buffer, Nest, Space, Stmt
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Loop, value_atoms
@@ -78,22 +78,15 @@ def parameter(buffer: Buffer, name: str, written: bool) -> str:
     return f"{'' if written else 'const '}{TYPES[buffer.dtype]} *restrict {name}"
 
 
-def define(
-    name: str, declared: Iterable[tuple[str, str]], lines: Lines, comment: str, drop: bool, result: str = ""
-) -> Function:
-    """A function with these parameters and lines. Without a `result` it returns a status if it can fail, else nothing;
-    `drop` leaves out unused parameters."""
-    pruned = lines.pruned()
-    used = {word for line in pruned for word in words(line.text)}
-    kept_parameters = tuple((p, text) for p, text in declared if p in used or not drop)
+def define(name: str, declared: Iterable[tuple[str, str]], lines: Lines, comment: str, result: str = "") -> Function:
+    """A function with these parameters and lines. Without a `result` it returns a status if it can fail, else
+    nothing."""
     fallible = lines.fails
-    body = [CodeLine(1, f"(void){p};") for p, _ in kept_parameters if p not in used]
-    body += [CodeLine(1, "int status = 0;")] if fallible else []
-    body += pruned
+    body = [CodeLine(1, "int status = 0;")] if fallible else []
+    body += lines.lines
     body += [CodeLine(1, "return status;")] if fallible and not result else []
-    kind = result or ("int" if fallible else "void")
-    uses = frozenset(lines.uses)
-    return Function(comment, kind, name, kept_parameters, tuple(body), fallible, uses=uses, loops=lines.opened)
+    kind, uses = result or ("int" if fallible else "void"), frozenset(lines.uses)
+    return Function(comment, kind, name, tuple(declared), tuple(body), fallible, uses=uses, loops=lines.opened)
 
 
 class Part(NamedTuple):
@@ -109,22 +102,20 @@ class Part(NamedTuple):
 
 
 def part(name: str, fields: Mapping[str, str], lines: Lines, least: int = 1) -> Part:
-    """A function with these lines, which use `begin`, `end` and some of the fields, given as declarations by name."""
-    text = {word for line in lines.pruned() for word in words(line.text)}
-    used = tuple(field for field in fields if field in text)
+    """A function with these lines, which use `begin`, `end` and the fields, given as declarations by name."""
     outer = Lines()
-    outer.add(f"struct {name} *const args = given;", "args")
-    for field in used:
-        outer.add(f"{fields[field]} = args->{field};", field)
+    outer.add(f"struct {name} *const args = given;")
+    for field, declaration in fields.items():
+        outer.add(f"{declaration} = args->{field};")
     outer.lines += lines.lines
     outer.fails = lines.fails
     if lines.fails:
         outer.add("if (status != 0) __atomic_store_n(&args->job.status, 1, __ATOMIC_RELAXED);")
     parameters = [("given", "void *given"), ("begin", "int64_t begin"), ("end", "int64_t end")]
-    function = define(name, parameters, outer, "Some iterations of the parallel loop below.", drop=False, result="void")
-    members = [f"    {fields[field].replace('restrict ', '')};" for field in used]
+    function = define(name, parameters, outer, "Some iterations of the parallel loop below.", result="void")
+    members = [f"    {declaration.replace('restrict ', '')};" for declaration in fields.values()]
     struct = "\n".join([f"struct {name} {{", "    harp_job job;", *members, "};"])
-    return Part(name, (*code(struct), *function.definition(STATIC)), used, least)
+    return Part(name, (*code(struct), *function.definition(STATIC)), tuple(fields), least)
 
 
 def hoisted(stmt: Nest) -> Stmt:

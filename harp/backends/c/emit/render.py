@@ -191,7 +191,7 @@ class _Renderer:
         lines = self.scratch_lines()
         declared = [(self.names[s], f"int64_t {self.names[s]}") for s in self.program.sizes]
         comment = "Bytes of scratch memory for these sizes, or -1 if they are too many to count."
-        return define("harp_scratch", declared, lines, comment, drop=False, result="int64_t")
+        return define("harp_scratch", declared, lines, comment, result="int64_t")
 
     def scratch_lines(self) -> Lines:
         """The body of `harp_scratch`: bytes of the arena, or -1 where they would overflow."""
@@ -248,7 +248,7 @@ class _Renderer:
             lines.add("if (arena != small) harp_give(arena);")
         lines.add("return status;" if guarded else "return 0;")
         comment = "Runs the program; 1 if there is not enough memory."
-        run = define("harp_run", declared, lines, comment, drop=False, result="int")
+        run = define("harp_run", declared, lines, comment, result="int")
         full = f"{EXPORTED} int (*{FULL})({', '.join(text for _, text in declared) or 'void'});"
         return run._replace(parts=(tuple(code(full)),)) if hands_on else run
 
@@ -270,7 +270,7 @@ class _Renderer:
         declared = [("buffers", "void *const *buffers")] if buffers else []
         declared += [("sizes", "const int64_t *sizes")]
         comment = f"{function.name} with its parameters in arrays."
-        return define(f"{function.name}_packed", declared, lines, comment, drop=False, result=function.result)
+        return define(f"{function.name}_packed", declared, lines, comment, result=function.result)
 
     def lay_out(self, lines: Lines) -> None:
         """Allocate the arena once, and point every scratch buffer to its slot."""
@@ -280,13 +280,13 @@ class _Renderer:
         lines.add("if (arena == NULL) return 1;")
         start = "arena"
         for number, slot in enumerate(self.program.scratch):
-            lines.add(f"char *const slot{number} = {start};", f"slot{number}")
+            lines.add(f"char *const slot{number} = {start};")
             start = f"slot{number} + {_slot_size(slot, index)}"
         others = turns(self.program.kernels, self.program.calls)
         for buffer, number in sorted(self.slots.items(), key=lambda item: item[0] in others):
             name, ctype = self.buffers[buffer], TYPES[buffer.dtype]
             place = f"harp_apart(slot{number}, {self.buffers[others[buffer]]})" if buffer in others else f"slot{number}"
-            lines.add(f"{ctype} *const {name} = ({ctype} *)(void *){place};", name)
+            lines.add(f"{ctype} *const {name} = ({ctype} *)(void *){place};")
 
 
 def _slot_size(slot: Slot, index: IndexPrinter) -> str:
@@ -322,11 +322,11 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
     constant = frozenset(b for b in used.touched if b not in used.writes)
     body = Body({b: buffers[b] for b in used.touched}, sizes, constant, _KERNEL)
     body.statement(kernel.body, True)
-    declared = [(name, parameter(b, name, b in used.writes)) for b, name in buffers.items()]
-    declared += [(name, f"int64_t {name}") for name in sizes.values()]
+    declared = [(name, parameter(b, name, b in used.writes)) for b, name in buffers.items() if b in used.touched]
+    declared += [(name, f"int64_t {name}") for name in sizes.values() if name in body.used]
     written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
     comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
-    function = define(_KERNEL, declared, body.lines, comment, drop=True)
+    function = define(_KERNEL, declared, body.lines, comment)
     function = function._replace(parts=tuple(part.lines for part in body.parts))
     definition = function.definition(SHARED)
     name = f"{_KERNEL}_{hashlib.sha256(printed(definition).encode()).hexdigest()[:_DIGITS]}"

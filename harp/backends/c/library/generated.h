@@ -7,7 +7,8 @@
 #include "elements/signed_template.h"
 #include "indices.h"
 
-/* Generated code compares unsigned numbers with zero, fills buffers in parts, and may leave a part unread. */
+/* Generated code compares unsigned numbers with zero, fills buffers in parts, and may leave a part, or one of a
+ * program's sizes, unread. */
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wunknown-warning-option"
 #pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
@@ -21,6 +22,7 @@
 #endif
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /* Memory. */
 

@@ -25,11 +25,15 @@ from harp.backends.opencl.emit.statements import WorkGroup, WorkItem, points
 from harp.lower.device.grid import grid_of
 from harp.lower.device.groups import ITEMS, has_workspace, is_shared, private_arrays, sub_group
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import Buffer, For, ForeignCall, Kernel, Nest, Repeat, Stmt
+from harp.lower.loopir.loops import Buffer, For, ForeignCall, Kernel, Nest, Repeat, Stmt, Store, walk
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import formals
 from harp.lower.loopir.text import CodeLine
-from harp.trace.index.polynomial import Atom, Index, Loop, value_atoms
+from harp.trace.index.polynomial import Atom, Index, Loop
+from harp.trace.scalar import expr
+from harp.trace.scalar.dtypes import c128, f64
+
+DOUBLES = (f64, c128)
 
 
 class LaunchCode(NamedTuple):
@@ -48,6 +52,8 @@ class LaunchCode(NamedTuple):
     numbers: int = 0
     items: int = 0
     in_turns: bool = False
+    doubles: bool = False  # whether it computes with doubles, also as parts of complex numbers
+    is_users: bool = False  # whether it has text of the user
 
 
 def loop_name(loop: Loop) -> str:
@@ -66,9 +72,8 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
     known = parameters(kernel)
     used = effects(stmt)
     buffers = tuple(b for b in formals(kernel) if b in used.touched)
-    sizes = [size for size in kernel.sizes if size in _sizes(stmt, buffers)]
     outer = [name for name in free_names(stmt) if isinstance(name, Loop)]
-    names: dict[Atom, str] = {s: known[s] for s in sizes} | {loop: loop_name(loop) for loop in outer}
+    names: dict[Atom, str] = {s: known[s] for s in kernel.sizes} | {loop: loop_name(loop) for loop in outer}
     texts = {b: known[b] for b in buffers}
     shared = is_shared(stmt)
     constant, lanes = frozenset(b for b in buffers if b not in used.writes), sub_group(stmt)
@@ -77,7 +82,7 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
     grid = points(stmt) if isinstance(stmt, ForeignCall) else grid_of(stmt)
     body.lines.loops = loops
     body.iteration(grid, nest(stmt.heads[len(grid) :], stmt.body) if isinstance(stmt, Nest) else stmt)
-    lines = body.lines.pruned()
+    names = {atom: text for atom, text in names.items() if text in body.used}
     fields = [*texts.values(), *names.values()]
     room = ["__global char *harp_room"] if body.room else []
     arrays = [f"__global {_const(b, used.writes)}{TYPES[b.dtype]} *{text}_" for b, text in texts.items()]
@@ -101,25 +106,25 @@ def launch(kernel: Kernel, stmt: Stmt, number: int, loops: tuple[For | Repeat, .
         name,
         tuple(h.loop.extent for h in grid),
         buffers,
-        (*sizes, *outer),
+        tuple(names),
         tuple(body.room),
-        (*code("\n".join(head)), *lines, *code("}")),
+        (*code("\n".join(head)), *body.lines.lines, *code("}")),
         items=ITEMS if shared else 0,
         in_turns=has_workspace(stmt),
+        doubles=_computes_in_doubles(stmt),
+        is_users=bool(body.functions),
     )
+
+
+def _computes_in_doubles(stmt: Stmt) -> bool:
+    """Whether a value or an array is of doubles."""
+    values = (part.value for part in walk(stmt) if isinstance(part, Store))
+    dtypes = {*(e.dtype for e in expr.walk(values)), *(buffer.dtype for buffer in effects(stmt).touched)}
+    return not dtypes.isdisjoint(DOUBLES)
 
 
 def _const(buffer: Buffer, written: frozenset[Buffer]) -> str:
     return "" if buffer in written else "const "
-
-
-def _sizes(stmt: Stmt, buffers: Iterable[Buffer]) -> set[Atom]:
-    """The sizes and loops that the statement evaluates, and those in strides."""
-    atoms: set[Atom] = {*free_names(stmt)}
-    for buffer in buffers:
-        for extent in buffer.shape:
-            atoms |= {*value_atoms(extent)}
-    return atoms
 
 
 def includes(uses: Iterable[str]) -> list[str]:

@@ -40,7 +40,6 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.nests import nest
 from harp.lower.loopir.program import size_in_bytes
-from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, of, product, value_atoms
 
 # The functions of this library, by the memory that they may store to; they read global memory.
@@ -84,10 +83,6 @@ class WorkItem(Statements):
         self.functions: list[str] = []  # definitions of points of the user's kernels
         self.number = "harp_work_item()"  # the number of the work-item or group that owns a workspace
 
-    def _at_start(self, text: str, name: str) -> None:
-        """Declare a variable before all loops, behind the others there."""
-        self.lines.lines.insert(self._before, CodeLine(1, text, name))
-
     def iteration(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """Print the statements for one iteration of the grid."""
         depth = self.lines.depth
@@ -96,7 +91,7 @@ class WorkItem(Statements):
         self._close(depth)
         if self.room:
             size = " + ".join(f"harp_slot({self._index.text(p)})" for p in self.room)
-            self._at_start(f"__global char *const mine = harp_room + {self.number} * ({size});", "mine")
+            self._at_start(f"__global char *const mine = harp_room + {self.number} * ({size});")
 
     def _place_in_grid(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """Compute the positions of a work-item, and leave if there is no such iteration."""
@@ -142,7 +137,6 @@ class WorkItem(Statements):
             return
         self._buffers[stmt.buffer] = name = self._fresh(stmt.buffer.space.value)
         self.lines.open("")
-        self._declare_strides(stmt.buffer, share=False)
         self._large(stmt, TYPES[stmt.buffer.dtype], name)
         self.lines.close()
 
@@ -209,7 +203,7 @@ class WorkGroup(WorkItem):
         Groups with a workspace may be fewer than iterations: each then runs several iterations."""
         if self._lanes:
             number = f"get_sub_group_id()*{self._lanes} + get_sub_group_local_id()"
-            self.lines.add(f"const int64_t item = {number};", "item")
+            self.lines.add(f"const int64_t item = {number};")
         if not has_workspace(stmt):
             self.lines.loops += grid
             self._positions(grid, "get_group_id({0}) + get_global_offset({0})")
@@ -298,7 +292,7 @@ class WorkGroup(WorkItem):
         self.lines.uses.add(_SUB_GROUP_HEADER)
         name, place = self._fresh("lane"), bare(self._index.text(index[1]))
         exchanged = f"harp_shuffle_{buffer.dtype.name}({self._buffers[buffer]}, {place})"
-        self.lines.add(f"const {TYPES[buffer.dtype]} {name} = {exchanged};", name)
+        self.lines.add(f"const {TYPES[buffer.dtype]} {name} = {exchanged};")
         return name
 
     def _store(self, stmt: Store, block: bool) -> None:
@@ -321,7 +315,6 @@ class WorkGroup(WorkItem):
             array = self._parts[buffer] = attrs.evolve(buffer, shape=shape_of_part)
         if not array.shape:
             self._scalars.add(buffer)
-        self._declare_strides(array, share=False)
         count, ctype = product(array.shape).constant, TYPES[buffer.dtype]
         if count is None:
             raise VerificationError(f"the size of {buffer.name} is no number")
@@ -331,7 +324,7 @@ class WorkGroup(WorkItem):
         else:
             name = self._fresh(buffer.space.value)
             where = "__local " if buffer.space is Space.GROUP else ""
-            self._at_start(f"{where}{ctype} {name}{f'[{count}]' if array.shape else ''};", name)
+            self._at_start(f"{where}{ctype} {name}{f'[{count}]' if array.shape else ''};")
         self._buffers[buffer] = name
         self.statement(stmt.body, block)
         free.append(name)

@@ -36,7 +36,8 @@ from harp.lower.schedule.schedule import Schedule
 
 # Colours of kernels: steps round the circle that keep neighbours apart.
 _HUES, _FIRST_HUE = 47, 210
-# Highlighted words, by the language of a pane, and the beginnings of comments.
+# Words that are coloured, by the language of a pane, and the beginnings of comments; lines are linked by what they were
+# printed from, not by words.
 _WORDS = {
     "function": r"#[^\n]*|\b(?:def|return|for|in|if|else|elif|while|with|lambda|import|from|as|and|or|not|class)\b",
     "graph": r"\b(?:input|captured|view|map|over|gather|scatter|iterate|contiguous|where|else|return)\b",
