@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -99,6 +99,9 @@ class Comparison:
         row = Row(self.name, settings.threads, goal=self.goal)
         if self.needs and not hasattr(PEERS["harp"].xp(), self.needs):
             row.notes.append(f"skipped: harp.numpy has no {self.needs} yet")
+            return row
+        if not importlib.util.find_spec(PEERS[self.truth].package):
+            row.notes.append(f"skipped: {self.truth}, which says what is right, is not installed")
             return row
         calls = self._right(settings, row)
         row.take(interleaved(calls, settings) if calls else {})

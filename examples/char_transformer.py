@@ -30,6 +30,7 @@ import harp.numpy as hnp
 from harp import nn, optim
 
 WIDTH, HEADS, LAYERS = 64, 4, 2
+BASE = 100.0  # of the frequencies of positions
 BATCH = 16
 SHORTEST, LONGEST = 16, 96  # pieces of the text in training
 RATE = 3e-3  # the highest learning rate
@@ -40,35 +41,15 @@ LETTERS = "\n" + "".join(map(chr, range(32, 127)))  # all others are left out
 Params = dict[str, Any]
 
 
-def standardized(x, scale):
-    """Rows of mean 0 and variance 1, scaled. (A layer norm without an offset.)"""
-    return nn.standardize(x, axis=-1) * scale
-
-
-def rotated(x):
-    """Pairs of elements of each head, turned by angles that grow with the position. x is (batch, heads, n, width)."""
-    half = x.shape[-1] // 2
-    position = hnp.arange(x.shape[2], dtype=x.dtype)[:, None]
-    angle = position * 100.0 ** (-hnp.arange(half, dtype=x.dtype) / half)
-    a, b = x[..., :half], x[..., half:]
-    return hnp.concatenate([a * hnp.cos(angle) - b * hnp.sin(angle), a * hnp.sin(angle) + b * hnp.cos(angle)], axis=-1)
-
-
-def attention(q, k, v):
-    """Weighted means of v at earlier positions and the own one; all are (batch, heads, n, width of a head)."""
-    scores = q @ hnp.matrix_transpose(k) / q.shape[-1] ** 0.5
-    n = hnp.arange(q.shape[2])
-    return nn.softmax(hnp.where(n[:, None] >= n, scores, -hnp.inf), axis=-1) @ v
-
-
 def block(params, x):
     """A layer: what other positions say, then what the own one makes of it. x is (batch, n, WIDTH)."""
     batch, n = x.shape[:2]
-    heads = standardized(x, params["norm1"]) @ params["qkv"]
-    q, k, v = hnp.permute_dims(heads.reshape(batch, n, 3, HEADS, WIDTH // HEADS), (2, 0, 3, 1, 4))
-    mixed = hnp.permute_dims(attention(rotated(q), rotated(k), v), (0, 2, 1, 3)).reshape(batch, n, WIDTH)
+    heads = nn.layer_norm(x, params["norm1"]) @ params["qkv"]
+    q, k, v = (part.reshape(batch, n, HEADS, WIDTH // HEADS) for part in hnp.split(heads, 3, axis=-1))
+    q, k = nn.rotary_embedding(q, base=BASE), nn.rotary_embedding(k, base=BASE)
+    mixed = nn.dot_product_attention(q, k, v, is_causal=True).reshape(batch, n, WIDTH)
     x = x + mixed @ params["out"]
-    return x + nn.gelu(standardized(x, params["norm2"]) @ params["up"]) @ params["down"]
+    return x + nn.gelu(nn.layer_norm(x, params["norm2"]) @ params["up"]) @ params["down"]
 
 
 def logits(params, text):
@@ -76,13 +57,12 @@ def logits(params, text):
     x = params["letters"][text]
     for layer in params["layers"]:
         x = block(layer, x)
-    return standardized(x, params["norm"]) @ params["letters"].T
+    return nn.layer_norm(x, params["norm"]) @ params["letters"].T
 
 
 def loss(params, text):
     """The mean cross-entropy, in nats, of each letter after those before it."""
-    scores = nn.log_softmax(logits(params, text[:, :-1]))
-    return -hnp.mean(hnp.take_along_axis(scores, text[:, 1:, None], axis=-1))
+    return hnp.mean(nn.softmax_cross_entropy_with_integer_labels(logits(params, text[:, :-1]), text[:, 1:]))
 
 
 @harp.jit

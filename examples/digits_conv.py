@@ -68,7 +68,7 @@ def logits(params, x):
 
 def loss(params, x, y):
     """Mean cross-entropy of the labels."""
-    return -hnp.mean(hnp.sum(nn.log_softmax(logits(params, x)) * nn.one_hot(y, 10, dtype=x.dtype), axis=1))
+    return hnp.mean(nn.softmax_cross_entropy_with_integer_labels(logits(params, x), y))
 
 
 @harp.jit

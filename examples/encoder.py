@@ -43,24 +43,16 @@ def linear(params, x):
 
 
 def layer_norm(params, x):
-    """Rows of mean 0 and variance 1, scaled and moved."""
-    return nn.standardize(x, axis=-1, epsilon=EPSILON) * params["weight"] + params["bias"]
-
-
-def attention(q, k, v, mask):
-    """Weighted means of v over the positions where the mask, (batch, n), is true; all are (batch, heads, n, width)."""
-    scores = q @ hnp.matrix_transpose(k) / q.shape[-1] ** 0.5
-    return nn.softmax(hnp.where(mask[:, None, None, :], scores, -1e30), axis=-1) @ v
+    """By the names of the file."""
+    return nn.layer_norm(x, params["weight"], params["bias"], epsilon=EPSILON)
 
 
 def self_attention(params, x, mask, heads):
     """The states, mixed with those of other positions. x is (batch, n, width)."""
     batch, n, width = x.shape
-    split = [
-        hnp.permute_dims(linear(params["self"][name], x).reshape(batch, n, heads, width // heads), (0, 2, 1, 3))
-        for name in ("query", "key", "value")
-    ]
-    mixed = hnp.permute_dims(attention(*split, mask), (0, 2, 1, 3)).reshape(batch, n, width)
+    own = params["self"]
+    q, k, v = (linear(own[name], x).reshape(batch, n, heads, width // heads) for name in ("query", "key", "value"))
+    mixed = nn.dot_product_attention(q, k, v, mask=mask[:, None, None, :]).reshape(batch, n, width)
     return layer_norm(params["output"]["LayerNorm"], linear(params["output"]["dense"], mixed) + x)
 
 

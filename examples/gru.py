@@ -14,6 +14,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 
@@ -24,28 +25,20 @@ import numpy as np
 
 import harp
 import harp.numpy as hnp
+from harp import nn, optim
 
 HIDDEN = 32
 BATCH = 32
 LONGEST = 50  # in training
-RATE = 3e-3  # of Adam
+OPTIMISER = optim.adam(3e-3, b2=0.99)
 IGNORANT = 1 / 6  # the mean square error of the answer 1
 
-Params = dict[str, np.ndarray]
-
-
-def gru_step(params, h, x):
-    """The next state h, of shape (batch, HIDDEN), for inputs x of shape (batch, 2)."""
-    gates = hnp.sigmoid(x @ params["gates_x"] + h @ params["gates_h"] + params["gates_b"])
-    update, reset = gates[:, :HIDDEN], gates[:, HIDDEN:]
-    candidate = hnp.tanh(x @ params["new_x"] + (reset * h) @ params["new_h"] + params["new_b"])
-    return h + update * (candidate - h)
+Params = dict[str, Any]
 
 
 def answer(params, xs):
     """The answers, of shape (batch,), to sequences of shape (time, batch, 2)."""
-    start = hnp.zeros((xs.shape[1], HIDDEN), xs.dtype)
-    last, _ = harp.scan(lambda h, x: (gru_step(params, h, x), None), start, xs)
+    last, _ = nn.gru(params["gru"], hnp.zeros((xs.shape[1], HIDDEN), xs.dtype), xs)
     return last @ params["out_w"] + params["out_b"]
 
 
@@ -58,33 +51,20 @@ value_and_gradient = harp.jit(harp.value_and_grad(loss))
 
 
 @harp.jit
-def train_step(params, moments, step, xs, ys):
-    """A step of Adam (D. P. Kingma, J. Ba, 2015): the new parameters, the new moments, and the loss before."""
+def train_step(params, state, xs, ys):
+    """The new parameters and state of the optimiser, and the loss before."""
     value, gradient = harp.value_and_grad(loss)(params, xs, ys)
-    mean = harp.tree.map(lambda m, g: 0.9 * m + 0.1 * g, moments[0], gradient)
-    square = harp.tree.map(lambda v, g: 0.99 * v + 0.01 * g**2, moments[1], gradient)
-    rate = RATE * hnp.sqrt(1 - 0.99**step) / (1 - 0.9**step)
-    params = harp.tree.map(lambda p, m, v: p - rate * m / (hnp.sqrt(v) + 1e-8), params, mean, square)
-    return params, (mean, square), value
+    updates, state = OPTIMISER.update(gradient, state, params)
+    return optim.apply_updates(params, updates), state, value
 
 
-def initial_params(rng: np.random.Generator) -> Params:
-    """Small normal weights; the bias keeps the update gate nearly closed, so that the state is remembered."""
-
-    def normal(*shape: int) -> np.ndarray:
-        return (rng.normal(size=shape) / np.sqrt(shape[0])).astype(np.float32)
-
-    gates_b = np.concatenate([np.full(HIDDEN, -1.0), np.zeros(HIDDEN)]).astype(np.float32)
-    return {
-        "gates_x": normal(2, 2 * HIDDEN),
-        "gates_h": normal(HIDDEN, 2 * HIDDEN),
-        "gates_b": gates_b,
-        "new_x": normal(2, HIDDEN),
-        "new_h": normal(HIDDEN, HIDDEN),
-        "new_b": np.zeros(HIDDEN, np.float32),
-        "out_w": normal(HIDDEN),
-        "out_b": np.zeros((), np.float32),
-    }
+def initial_params(seed: int) -> Params:
+    """Random weights; the bias keeps the update gate nearly closed, so that the state is remembered."""
+    keys = harp.random.split(harp.random.key(seed), 2)
+    gru = nn.gru_parameters(keys[0], 2, HIDDEN, "float32")
+    gru["bias"] = gru["bias"].at[HIDDEN : 2 * HIDDEN].set(1.0)
+    out = harp.random.normal(keys[1], (HIDDEN,), "float32") / HIDDEN**0.5
+    return {"gru": gru, "out_w": out, "out_b": hnp.zeros((), "float32")}
 
 
 def adding_problem(length: int, batch: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -96,14 +76,13 @@ def adding_problem(length: int, batch: int, rng: np.random.Generator) -> tuple[n
     return np.stack([numbers, marks], axis=-1).astype(np.float32), sums.astype(np.float32)
 
 
-def train(steps: int, rng: np.random.Generator) -> tuple[Params, list[float]]:
+def train(steps: int, seed: int, rng: np.random.Generator) -> tuple[Params, list[float]]:
     """Train on sequences of random lengths; the parameters, and the loss of each batch."""
-    params = initial_params(rng)
-    zeros = {name: np.zeros_like(p) for name, p in params.items()}
-    moments, losses = (zeros, zeros), []
-    for step in range(1, steps + 1):
+    params, losses = initial_params(seed), []
+    state = OPTIMISER.init(params)
+    for _ in range(steps):
         xs, ys = adding_problem(int(rng.integers(2, LONGEST + 1)), BATCH, rng)
-        params, moments, value = train_step(params, moments, np.float32(step), xs, ys)
+        params, state, value = train_step(params, state, xs, ys)
         losses.append(float(value))
     return params, losses
 
@@ -144,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     rng = np.random.default_rng(options.seed)
     start = time.perf_counter()
-    params, losses = train(options.steps, rng)
+    params, losses = train(options.steps, options.seed, rng)
     seconds = time.perf_counter() - start
     lengths = [2, 5, 10, 20, 35, 50, 75, 100, 150, 200, 300, 400]
     tested = errors(params, lengths, rng)

@@ -64,7 +64,7 @@ def loss(params, x, key):
     mean, log_variance = encode(params, x)
     code = mean + hnp.exp(log_variance / 2) * harp.random.normal(key, mean.shape, x.dtype)
     scores = network(params["decoder"], code)
-    pixels = hnp.sum(nn.softplus(scores) - x * scores, axis=1)  # the cross-entropy of sigmoid(scores)
+    pixels = hnp.sum(nn.sigmoid_binary_cross_entropy(scores, x), axis=1)
     distance = hnp.sum(hnp.exp(log_variance) + mean**2 - 1 - log_variance, axis=1) / 2
     return hnp.mean(pixels + distance)
 

@@ -1,6 +1,6 @@
 """Losses, one for each element or example, under the names of optax: means and weights are the caller's.
 
-Logarithms of probabilities are made of logits, so that they keep their digits where a probability is 0 or 1 in floating
+Logarithms of probabilities are made of logits, so that they are right where a probability is 0 or 1 in floating
 point; floats of 16 bits are computed in float32.
 """
 

@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pytest
 
+import harp
+
 
 @pytest.fixture
 def example(load):
@@ -14,17 +16,22 @@ def example(load):
 @pytest.fixture
 def params(example):
     """In float64."""
-    return {name: p.astype(np.float64) for name, p in example.initial_params(np.random.default_rng(0)).items()}
+    return doubled(example.initial_params(0))
+
+
+def doubled(params):
+    return harp.tree.map(lambda p: np.asarray(p).astype(np.float64), params)
 
 
 def loss(xp, hidden, params, xs, ys):
     """The loss with a loop in Python, by NumPy's functions or those of a namespace like it."""
     h = xp.zeros((xs.shape[1], hidden))
+    gru = params["gru"]
     for x in xs:
-        gates = 1 / (1 + xp.exp(-(x @ params["gates_x"] + h @ params["gates_h"] + params["gates_b"])))
-        update, reset = gates[:, :hidden], gates[:, hidden:]
-        candidate = xp.tanh(x @ params["new_x"] + (reset * h) @ params["new_h"] + params["new_b"])
-        h = (1 - update) * h + update * candidate
+        given, own = x @ gru["input"] + gru["bias"], h @ gru["state"] + gru["state_bias"]
+        gates = 1 / (1 + xp.exp(-(given + own)[:, : 2 * hidden]))
+        reset, kept = gates[:, :hidden], gates[:, hidden:]
+        h = kept * h + (1 - kept) * xp.tanh(given[:, 2 * hidden :] + reset * own[:, 2 * hidden :])
     return xp.mean((h @ params["out_w"] + params["out_b"] - ys) ** 2)
 
 
@@ -47,11 +54,12 @@ def test_gradient_against_imaginary_steps(example, params):
         xs, ys = problem(example, length, batch)
         value, gradient = example.value_and_gradient(params, xs, ys)
         assert float(value) == pytest.approx(loss(np, example.HIDDEN, params, xs, ys), rel=1e-12)
-        for name, p in params.items():
+        leaves, structure = harp.tree.flatten(params)
+        for k, (p, slopes) in enumerate(zip(leaves, harp.tree.leaves(gradient), strict=True)):
             direction = rng.normal(size=p.shape)
-            moved = {**params, name: p + 1e-30j * direction}
+            moved = harp.tree.unflatten(structure, [*leaves[:k], p + 1e-30j * direction, *leaves[k + 1 :]])
             slope = loss(np, example.HIDDEN, moved, xs, ys).imag / 1e-30
-            assert np.sum(np.asarray(gradient[name]) * direction) == pytest.approx(slope, rel=1e-10, abs=1e-13), name
+            assert np.sum(np.asarray(slopes) * direction) == pytest.approx(slope, rel=1e-10, abs=1e-13), k
 
 
 def test_gradient_against_jax(example, params):
@@ -61,20 +69,20 @@ def test_gradient_against_jax(example, params):
         xs, ys = problem(example, 33, 7)
         expected = jax.grad(lambda p: loss(jax.numpy, example.HIDDEN, p, xs, ys))(params)
         _, gradient = example.value_and_gradient(params, xs, ys)
-        for name in params:
-            np.testing.assert_allclose(np.asarray(gradient[name]), expected[name], rtol=1e-9, atol=1e-12)
+        for slopes, right in zip(harp.tree.leaves(gradient), harp.tree.leaves(expected), strict=True):
+            np.testing.assert_allclose(np.asarray(slopes), right, rtol=1e-9, atol=1e-12)
     finally:
         jax.config.update("jax_enable_x64", False)
 
 
 def test_one_program(example):
-    params = example.initial_params(np.random.default_rng(0))
-    zeros = {name: np.zeros_like(p) for name, p in params.items()}
+    params = example.initial_params(0)
+    state = example.OPTIMISER.init(params)
     for length in (10, 33, 1000):
         for batch in (1, 7):
             xs, ys = example.adding_problem(length, batch, np.random.default_rng(0))
-            *_, value = example.train_step(params, (zeros, zeros), np.float32(1), xs, ys)
-            exact = loss(np, example.HIDDEN, {n: p.astype(np.float64) for n, p in params.items()}, xs, ys)
+            *_, value = example.train_step(params, state, xs, ys)
+            exact = loss(np, example.HIDDEN, doubled(params), xs, ys)
             assert float(value) == pytest.approx(exact, rel=1e-4)
     assert example.train_step.compilations == 1
 
