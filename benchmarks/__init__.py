@@ -6,3 +6,4 @@ import sys
 # What is measured is harp as it is installed, with byte code.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+os.environ.setdefault("HARP_QUICK", "0")  # and the optimised program, however soon it is called

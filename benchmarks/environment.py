@@ -29,6 +29,7 @@ def variables(threads: int) -> dict[str, str]:
     """The environment of a process that measures with this number of threads."""
     found = {**os.environ, **dict.fromkeys(VARIABLES, str(threads))}
     found["JAX_PLATFORMS"] = "cpu"
+    found.setdefault("HARP_QUICK", "0")  # what is timed is the optimised program, however soon it is called
     found["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # no pool of processes that competes with what is timed
     if threads == 1:
         flags = found.get("XLA_FLAGS", ""), "--xla_cpu_multi_thread_eigen=false"

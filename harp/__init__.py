@@ -20,6 +20,7 @@ _NAMES = _Names(
         "harp.": "debug errors flatten_util jax lax nn numpy ops optim random scipy test_util tree tree_util",
         "harp.backends.devices": "default_device device_put devices",
         "harp.backends.options": "CompileOptions",
+        "harp.backends.toolchain.background": "wait_for_compilers",
         "harp.config": "set_threads stats",
         "harp.foreign.callback": "pure_callback",
         "harp.foreign.kernel": "Kernel kernel",

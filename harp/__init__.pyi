@@ -17,6 +17,7 @@ from harp import (
 )
 from harp.backends.devices import default_device as default_device, device_put as device_put, devices as devices
 from harp.backends.options import CompileOptions as CompileOptions
+from harp.backends.toolchain.background import wait_for_compilers as wait_for_compilers
 from harp.config import set_threads as set_threads, stats as stats
 from harp.foreign.callback import pure_callback as pure_callback
 from harp.foreign.kernel import Kernel as Kernel, kernel as kernel

@@ -61,8 +61,17 @@ def later(work: Callable[[], object]) -> None:
     _run()
 
 
-def finish() -> None:
-    """Wait until all of it is done."""
+def wait_for_compilers() -> None:
+    """Wait until programs that were compiled quickly for their first calls are replaced by the optimised ones.
+
+    Takes and returns nothing. Whoever measures the time of later calls asks for it before; with `HARP_QUICK=0` there is
+    nothing to wait for. A program that cannot be made is not missed: the first one serves all calls.
+
+    >>> import harp, numpy as np
+    >>> f = harp.jit(lambda x: x * 2 + 1)
+    >>> y = f(np.ones(3))
+    >>> harp.wait_for_compilers()
+    """
     while _worker.thread and _worker.pending:
         tick()
         time.sleep(_MOMENT)
@@ -103,7 +112,7 @@ def _run() -> None:
 def _end() -> None:
     try:
         with announced("compiling programs for the next run; an interrupt leaves them for then"):
-            finish()
+            wait_for_compilers()
     except KeyboardInterrupt:
         _worker.ends = True
         end = time.monotonic() + _PATIENCE

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, tmp_path):
     """An empty cache, and quick programs however short they are."""
-    background.finish()
+    harp.wait_for_compilers()
     monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "_private", [])
     monkeypatch.setattr(settings, "verify", 0)
@@ -34,7 +34,7 @@ def quick(monkeypatch, tmp_path):
     monkeypatch.setattr(backend, "_LEAST_LINES", 1)
     programs.forget()
     yield
-    background.finish()
+    harp.wait_for_compilers()
     programs.forget()
 
 
@@ -146,7 +146,7 @@ def test_what_may_take_long_is_optimised_at_once(monkeypatch, function, argument
 def test_what_is_in_the_cache_is_not_compiled_quickly():
     f, g = (harp.jit(lambda x: hnp.exp(x) * 3) for _ in range(2))
     f(np.ones(3))
-    background.finish()
+    harp.wait_for_compilers()
     programs.forget()
     g(np.ones(3))
     assert not isinstance(kernels(g)[0], FirstCExecutable)
@@ -162,7 +162,7 @@ def test_a_full_program_that_cannot_be_made_is_not_missed(monkeypatch):
 
     kernels(f)[0]._make = fails
     background.later(pending.pop())
-    background.finish()
+    harp.wait_for_compilers()
     np.testing.assert_allclose(f(np.ones(2)), np.e + 2)
 
 
@@ -219,11 +219,11 @@ def test_an_interrupt_at_the_end_gives_up_the_rest(monkeypatch):
 
     background.later(work)
     assert begun.wait(60)
-    monkeypatch.setattr(background, "finish", interrupted)
+    monkeypatch.setattr(background, "wait_for_compilers", interrupted)
     try:
         background._end()
     finally:
         background._worker.ends = False
     monkeypatch.undo()
-    background.finish()
+    harp.wait_for_compilers()
     assert done == ["given up"]
