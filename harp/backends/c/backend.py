@@ -61,7 +61,8 @@ class CBackend:
         called, has_scratch = interface(program), bool(program.scratch)
 
         def full(has_time: bool = True) -> CExecutable:
-            return CExecutable(build_and_load(source, options, names=called.names), called, has_scratch, has_time)
+            library = build_and_load(source, options, names=called.names)
+            return CExecutable(library, called, has_scratch, has_time or library.has("harp_take"))
 
         try:
             work = inf if sizes is None or any(custom_kernels(program)) else operations(program, sizes)

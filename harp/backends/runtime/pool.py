@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
@@ -33,6 +33,9 @@ RUNTIME = {
     "harp_interrupted": "harp_interrupt_poll",
     host_calls.VARIABLE: "harp_interrupt_call",
 }
+
+# Those that may change in the middle of a call.
+_AT_ANY_TIME = ("harp_parallel", "harp_interrupted")
 
 # Scalar operations, about, that take as long as waking a thread, some microseconds.
 _LEAST_WORK = 65536
@@ -68,25 +71,33 @@ def runtime() -> Library | None:
 
 
 def attach(program: Library, has_time: bool = True) -> None:
-    """Point the variables of a program to the library's functions: now, or, without the time for it, when the library
-    has been made. Until then the program uses one thread, and no interrupt ends it."""
+    """Point the variables of a program to the library's functions; those of a program without the time for it when the
+    library has been made. Until then it uses one thread, and no interrupt ends it. Calls may run at that moment, so
+    memory that such a program takes is its own for good: what it has taken is given back in the same way."""
+    variables = [name for name in RUNTIME if program.has(name)]
+    if not variables:
+        return
+    if has_time or _loaded or host_calls.VARIABLE in variables:
+        _point(program, variables, runtime())
+        return
     _waiting.append(program)
-    if has_time or _loaded or program.has(host_calls.VARIABLE):
-        if any(map(program.has, RUNTIME)):
-            runtime()
+    if _loaded:
         _attach_those_that_wait()
 
 
 def _attach_those_that_wait() -> None:
-    shared = _loaded[0] if _loaded else None
-    while shared is not None and _waiting:
+    while _loaded and _waiting:
         try:
             program = _waiting.popleft()
         except IndexError:  # another thread attaches it
             return
-        for variable, function in RUNTIME.items():
-            if program.has(variable):
-                program.point(variable, shared, function)
+        _point(program, [name for name in _AT_ANY_TIME if program.has(name)], _loaded[0])
+
+
+def _point(program: Library, variables: Iterable[str], shared: Library | None) -> None:
+    for variable in variables:
+        if shared is not None:
+            program.point(variable, shared, RUNTIME[variable])
 
 
 def set_threads(count: int) -> None:

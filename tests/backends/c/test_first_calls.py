@@ -14,6 +14,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.backends.c import backend
+from harp.backends.runtime import load, pool
 from harp.backends.runtime.executable import FirstCExecutable
 from harp.backends.toolchain import background, cache
 from harp.config import settings
@@ -127,6 +128,27 @@ def test_many_parameters(monkeypatch):
     assert isinstance(kernels(f)[0], FirstCExecutable)
     pending.pop()()
     assert bits(f(xs)) == first
+
+
+def test_memory_is_given_back_as_it_was_taken(monkeypatch):
+    """Also by a program whose call runs while the pool of threads is made: it crashed."""
+    pool.runtime()
+    loaded = list(pool._loaded)
+    monkeypatch.setattr(pool, "_loaded", [])
+    pending = held_back(monkeypatch)
+    f = harp.jit(layers)
+    f(array(3, 7), array(7, 5), array(9, 5))
+    (kernel,) = kernels(f)
+
+    def pointers():
+        return [kernel.library._handle.read_variable(load._POINTER, name) for name in ("harp_take", "harp_parallel")]
+
+    take, parallel = pointers()
+    pool._loaded.extend(loaded)
+    pool._attach_those_that_wait()
+    assert pointers()[0] == take and pointers()[1] != parallel
+    pending.pop()()
+    assert kernel.full.library._handle.read_variable(load._POINTER, "harp_take") != take
 
 
 @pytest.mark.parametrize(
