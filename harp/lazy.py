@@ -72,6 +72,7 @@ FUNCTIONS = Names(
         "harp.numpy.linalg.products": "matmul dot",
         "harp.numpy.manipulation": "transpose matrix_transpose reshape squeeze ravel",
         "harp.numpy.reductions": "sum prod max min mean var std any all argmax argmin",
+        "harp.lax.bits": "view",
         "harp.": "numpy",
     }
 )

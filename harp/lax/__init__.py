@@ -18,6 +18,7 @@ _NAMES = Names(
         "harp.lax.arithmetic": "clamp clz complex convert_element_type div integer_pow population_count "
         "reduce_precision round RoundingMethod select select_n shift_right_arithmetic shift_right_logical",
         "harp.lax.associative": "associative_scan",
+        "harp.lax.bits": "bitcast_convert_type",
         "harp.lax.collectives": "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute psum psum_scatter",
         "harp.lax.convolution": "conv conv_dimension_numbers conv_general_dilated conv_transpose "
         "conv_with_general_padding ConvDimensionNumbers",

@@ -13,7 +13,7 @@ from harp.trace.index.polynomial import Index, Loop, loops_in, product, split_li
 from harp.trace.scalar.expr import Apply, Const, Expr, Operand, Position, walk
 from harp.trace.scalar.ops import INFO, Op, Reduce
 
-_FREE = {Op.CAST, Op.STOP, Op.OPAQUE}
+_FREE = {Op.CAST, Op.BITCAST, Op.STOP, Op.OPAQUE}
 
 
 class Use(NamedTuple):

@@ -152,6 +152,10 @@ ELEMENTWISE = dict(
             "reduce_precision",
             Case(lambda lax, x: lax.reduce_precision(x, 5, 10), lambda x: x.astype("f2").astype("f8"), (X * 1e3,)),
         ),
+        (
+            "bitcast_convert_type",
+            Case(lambda lax, x: lax.bitcast_convert_type(x, "uint16"), lambda x: x[..., None].view("u2")),
+        ),
         same("round", away, HALVES),
         same("select", np.where, B, X, Y),
         (

@@ -28,7 +28,7 @@ CLASSES = {"ConvDimensionNumbers", "Precision", "RoundingMethod"}
 RNG = np.random.default_rng(1)
 
 # No derivative at all, one at a jump, or none on purpose.
-FLAT = {"nextafter", "reduce_precision", "round", "round to even", "stop_gradient"}
+FLAT = {"bitcast_convert_type", "nextafter", "reduce_precision", "round", "round to even", "stop_gradient"}
 
 
 def leaves(tree) -> list[np.ndarray]:

@@ -132,6 +132,8 @@ _WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT, Op.FMA}
 
 def headers(e: Apply) -> tuple[str, ...]:
     """The files of the library with the functions that `application` calls."""
+    if e.op is Op.BITCAST:
+        return ("math/basics.h",)
     if e.op is not Op.CAST:
         return operation_headers(e.op, e.operands[-1].dtype)
     source, target = e.operands[0].dtype, e.dtype
@@ -187,6 +189,11 @@ def application(e: Apply, args: Sequence[str]) -> str:
     """An operation of the scalar language over the texts of its operands."""
     if e.op is Op.CAST:
         return conversion(e.operands[0].dtype, e.dtype, args[0])
+    if e.op is Op.BITCAST:
+        source, target = e.operands[0].dtype, e.dtype
+        if source in (f32, f64):
+            return f"harp_bits_{source.name}({args[0]})"
+        return f"harp_from_bits_{target.name}({args[0]})" if target in (f32, f64) else args[0]
     power = known_power(e)
     if power is not None:
         return f"harp_pow_{power[0]}_{e.dtype.name}({args[0]}, {power[1]})"

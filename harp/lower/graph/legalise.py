@@ -35,7 +35,7 @@ from harp.trace.index.polynomial import Loop, loops_in
 from harp.trace.scalar.dtypes import DType, computing, real_of
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, cast, const, walk
 from harp.trace.scalar.halves import rounded, widened
-from harp.trace.scalar.ops import Op, Reduce
+from harp.trace.scalar.ops import GIVEN, Op, Reduce
 
 
 def legalise(graph: Graph) -> Graph:
@@ -178,5 +178,5 @@ def verify_legalised(graph: Graph) -> None:
 def _is_left(e: Apply) -> bool:
     dtypes = {a.dtype for a in e.operands}
     if any(d.is_stored for d in dtypes):
-        return e.op is Op.CAST
+        return e.op in GIVEN
     return not any(d.is_complex for d in dtypes) or e.op in (Op.REAL, Op.IMAG)

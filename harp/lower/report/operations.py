@@ -60,7 +60,7 @@ Q = TypeVar("Q", Count, int)
 
 # Operations that do not count as one.
 OPERATIONS: Mapping[Op, int] = {
-    **dict.fromkeys((Op.CAST, Op.STOP, Op.OPAQUE, Op.COMPLEX, Op.REAL, Op.IMAG), 0),
+    **dict.fromkeys((Op.CAST, Op.BITCAST, Op.STOP, Op.OPAQUE, Op.COMPLEX, Op.REAL, Op.IMAG), 0),
     Op.FMA: 2,
 }
 # Operations of a reduction of complex numbers: two sums, or four products and two sums.

@@ -18,7 +18,7 @@ from harp.lower.loopir.loops import Buffer, Load
 from harp.trace.index.polynomial import Atom, Fold, Index, Indirect, Symbol
 from harp.trace.scalar.dtypes import NDArray as Array
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, walk
-from harp.trace.scalar.ops import INFO, Op, convert
+from harp.trace.scalar.ops import GIVEN, INFO, Op
 
 Value = Callable[[], np.generic]
 Number = Callable[[], int]
@@ -141,10 +141,10 @@ class Evaluator:
         if isinstance(e, Load):
             return self._load(e)
         if isinstance(e, Apply):
-            if e.op is not Op.CAST:
+            if e.op not in GIVEN:
                 return INFO[e.op].numpy
-            to = e.dtype.numpy
-            return lambda a: convert(np.asarray(a), to)[()]
+            to, function = e.dtype.numpy, GIVEN[e.op]
+            return lambda a: function(np.asarray(a), to)[()]
         raise self.error(f"{e!r} is no value of a kernel")
 
     def _load(self, e: Load) -> Value:

@@ -124,17 +124,15 @@ class Methods:
         return copy(self)
 
     def view(self, dtype: object = None) -> Self:
-        """The array itself, or its bits as elements of another dtype, where the numbers are known.
+        """The array itself, or its bits as elements of another dtype, along the last axis.
 
-        Raises DTypeError for another dtype while a function is traced, and where sizes do not fit.
+        Raises DTypeError and ShapeError where sizes do not fit; DTypeError in traced functions for bool and complex.
         """
         if dtype is None or as_dtype(dtype) is as_dtype(self.dtype):
             return self
         if getattr(self, "_value", None) is None:
-            raise DTypeError(
-                f"the bits of a traced array cannot be viewed as {as_dtype(dtype).numpy}; .astype converts the numbers"
-                f"{where()}"
-            )
+            traced: Self = FUNCTIONS["view"](self, as_dtype(dtype))
+            return traced
         try:
             seen = self._concrete("the memory of the values").view(as_dtype(dtype).numpy)
         except ValueError as error:

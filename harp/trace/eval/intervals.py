@@ -172,7 +172,7 @@ def _expression(root: Expr, leaf: Callable[[Expr], _Known]) -> _Known:
 
 
 def _apply(e: Apply, args: Sequence[_Known]) -> _Known:
-    if e.dtype.is_inexact:
+    if e.dtype.is_inexact or e.op is Op.BITCAST:
         return None
     if e.op is Op.SELECT and args[0] is None:
         args = [Interval(0, 1), *args[1:]]

@@ -24,7 +24,7 @@ from harp.trace.index.polynomial import Index, as_index
 from harp.trace.interning import Interned, InternedBase
 from harp.trace.scalar import ops
 from harp.trace.scalar.dtypes import DType, NDArray, as_dtype, bool_, i64, integer_limits
-from harp.trace.scalar.ops import INFO, Op, convert
+from harp.trace.scalar.ops import GIVEN, INFO, Op, convert
 
 
 class Expr(InternedBase, metaclass=Interned):
@@ -145,7 +145,7 @@ class Position(Expr):
 
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class Apply(Expr):
-    """op(*args); `dtype` follows from the op's row, but for a cast, where it is the target."""
+    """op(*args); `dtype` follows from the op's row, but for casts, where it is the target."""
 
     op: Op
     dtype: DType
@@ -195,6 +195,11 @@ def apply(op: Op, *args: Expr, cast_to: DType | None = None) -> Expr:
 
 def cast(a: Expr, dtype: DType) -> Expr:
     return apply(Op.CAST, a, cast_to=dtype)
+
+
+def bitcast(a: Expr, dtype: DType) -> Expr:
+    """The bits of a float as an unsigned integer of the same width, or the other way round."""
+    return apply(Op.BITCAST, a, cast_to=dtype)
 
 
 def select(condition: Expr, yes: Expr, no: Expr) -> Expr:
@@ -345,7 +350,7 @@ _RULES: Mapping[Op, tuple[Rule, ...]] = {
 }
 
 # Folding these in Python could differ from the compiled program by a rounding, or would lose the marker.
-_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.STOP, Op.OPAQUE, Op.FMA}
+_KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.BITCAST, Op.STOP, Op.OPAQUE, Op.FMA}
 
 
 def _fold(op: Op, args: tuple[Expr, ...], dtype: DType) -> Const:
@@ -433,7 +438,7 @@ def _plan(e: Expr) -> _Plan:
     for x in order:
         if isinstance(x, Apply):
             to = x.dtype.numpy
-            function = partial(convert, to=to) if x.op is Op.CAST else INFO[x.op].numpy
+            function = partial(GIVEN[x.op], to=to) if x.op in GIVEN else INFO[x.op].numpy
             steps.append((function, to, tuple(place[a] for a in x.operands)))
             place[x] = len(place)
     return _Plan(leaves, tuple(steps))
@@ -471,7 +476,7 @@ def text(e: Expr) -> str:
             names[x] = repr(x)
             continue
         args = ", ".join(names[a] for a in x.operands)
-        name = f"{x.op.value}<{x.dtype}>" if x.op is Op.CAST else x.op.value
+        name = f"{x.op.value}<{x.dtype}>" if x.op in GIVEN else x.op.value
         names[x] = f"{name}({args})"
         if x is not e and (uses[x] > 1 or len(names[x]) > 100):
             lines.append(f"t{len(lines)} = {names[x]}; ")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from harp.trace.scalar.dtypes import DType, computing
-from harp.trace.scalar.expr import Apply, Const, Expr, apply, cast, const, walk
+from harp.trace.scalar.expr import Apply, Const, Expr, apply, bitcast, cast, const, walk
 from harp.trace.scalar.ops import Op, convert
 
 
@@ -22,15 +22,17 @@ def widened(e: Expr) -> Expr:
     for x in walk((e,)):
         if isinstance(x, Apply):
             args = [new[a] for a in x.operands]
-            if x.op is not Op.CAST:
+            if x.op is Op.BITCAST:
+                seen = bitcast(rounded(args[0], x.operands[0].dtype), x.dtype)
+                new[x] = cast(seen, computing(x.dtype))
+            elif x.op is not Op.CAST:
                 new[x] = apply(x.op, *args)
                 if x.dtype.is_stored and x.dtype.is_integer:
                     new[x] = cast(cast(new[x], x.dtype), new[x].dtype)
             elif x.dtype.is_stored and x.operands[0].dtype is x.dtype:
                 new[x] = args[0]
             else:
-                rounded = cast(args[0], x.dtype)
-                new[x] = cast(rounded, computing(x.dtype))
+                new[x] = cast(cast(args[0], x.dtype), computing(x.dtype))
         elif isinstance(x, Const) and x.dtype.is_stored:
             new[x] = const(convert(x.value, computing(x.dtype).numpy), computing(x.dtype))
         else:

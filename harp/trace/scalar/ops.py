@@ -60,6 +60,7 @@ class Op(enum.Enum):
     EQ = "eq"
     SELECT = "select"
     CAST = "cast"
+    BITCAST = "bitcast"
     AND = "and"
     OR = "or"
     XOR = "xor"
@@ -171,6 +172,10 @@ def convert(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     return _converted(wide, CONVERTED_BY.get(to, to)).astype(to, copy=False)
 
 
+def _seen(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
+    return np.asarray(a).view(to)
+
+
 def _converted(a: NDArray, to: np.dtype[np.generic]) -> NDArray:
     if a.dtype.kind != "f" or to.kind not in "iu":
         return a.astype(to, copy=False)
@@ -205,6 +210,7 @@ INFO: dict[Op, OpInfo] = {
     Op.EQ: OpInfo(2, _ALL | _COMPLEX, Result.BOOL, np.equal),
     Op.SELECT: OpInfo(3, _ALL | _COMPLEX, Result.CHOICE, np.where),
     Op.CAST: OpInfo(1, _ALL | _COMPLEX, Result.CAST, _cast),
+    Op.BITCAST: OpInfo(1, _INTS | _FLOAT, Result.CAST, _cast, 0),
     Op.AND: OpInfo(2, _BOOL | _INTS, Result.SAME, np.bitwise_and),
     Op.OR: OpInfo(2, _BOOL | _INTS, Result.SAME, np.bitwise_or),
     Op.XOR: OpInfo(2, _BOOL | _INTS, Result.SAME, np.bitwise_xor),
@@ -251,6 +257,10 @@ INFO: dict[Op, OpInfo] = {
     Op.REAL: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.real(a)), 0),
     Op.IMAG: OpInfo(1, _COMPLEX, Result.REAL, lambda a: np.asarray(np.imag(a)), 0),
 }
+
+
+# The operations whose dtype is given, with that dtype.
+GIVEN: dict[Op, Callable[[NDArray, np.dtype[np.generic]], NDArray]] = {Op.CAST: convert, Op.BITCAST: _seen}
 
 
 def result_dtype(op: Op, operands: tuple[DType, ...], cast_to: DType | None = None) -> DType:

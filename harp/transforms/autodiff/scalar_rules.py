@@ -185,7 +185,7 @@ def _opaque(ct: Expr, args: Args, out: Expr) -> Expr:
 
 # Operations whose derivative is zero wherever there is one, and those that have none.
 NONDIFFERENTIABLE = frozenset(
-    {Op.LT, Op.EQ, Op.AND, Op.OR, Op.XOR, Op.NOT, Op.SHL, Op.SHR, Op.FLOOR, Op.RINT, Op.FLOORDIV, Op.STOP}
+    {Op.LT, Op.EQ, Op.AND, Op.OR, Op.XOR, Op.NOT, Op.SHL, Op.SHR, Op.FLOOR, Op.RINT, Op.FLOORDIV, Op.STOP, Op.BITCAST}
 )
 
 RULES: dict[Op, tuple[Partial | None, ...]] = {

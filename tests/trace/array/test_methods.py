@@ -95,8 +95,8 @@ def test_numbers_of_arrays_that_have_them():
         npt.assert_array_equal(h.view(dtype), x.view(dtype))
     with pytest.raises(DTypeError, match=r"view of int8 as float64"):
         hnp.ones(3, "int8").view(np.float64)
-    with pytest.raises(DTypeError, match=r"\.astype converts"):
-        harp.jit(lambda x: x.view(np.int64))(x)
+    with pytest.raises(DTypeError, match="take real and imag"):
+        harp.jit(lambda x: x.view(np.complex128))(x)
 
 
 @pytest.mark.parametrize(
