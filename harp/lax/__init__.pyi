@@ -16,6 +16,7 @@ from harp.lax.arithmetic import (
     shift_right_logical as shift_right_logical,
 )
 from harp.lax.associative import associative_scan as associative_scan
+from harp.lax.bits import bitcast_convert_type as bitcast_convert_type
 from harp.lax.collectives import (
     all_gather as all_gather,
     all_to_all as all_to_all,

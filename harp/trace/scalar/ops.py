@@ -259,8 +259,12 @@ INFO: dict[Op, OpInfo] = {
 }
 
 
+class _ToDType(Protocol):
+    def __call__(self, a: NDArray, to: np.dtype[np.generic]) -> NDArray: ...
+
+
 # The operations whose dtype is given, with that dtype.
-GIVEN: dict[Op, Callable[[NDArray, np.dtype[np.generic]], NDArray]] = {Op.CAST: convert, Op.BITCAST: _seen}
+GIVEN: dict[Op, _ToDType] = {Op.CAST: convert, Op.BITCAST: _seen}
 
 
 def result_dtype(op: Op, operands: tuple[DType, ...], cast_to: DType | None = None) -> DType:
