@@ -74,8 +74,8 @@ def software() -> tuple[str, str]:
 
 
 def may_have_records() -> bool:
-    """Whether the cache may have records: with the first one comes a digest of harp's own files."""
-    return bool(_known) or bool(cache.keys("sources"))
+    """Whether the cache has any records, or knows a digest of harp's files, which comes with the first one."""
+    return bool(_known) or any(map(cache.keys, ("sources", "program", "runtime")))
 
 
 def harp_digest() -> str | None:

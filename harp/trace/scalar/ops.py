@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
+from typing import Protocol
 
 import attrs
 import numpy as np

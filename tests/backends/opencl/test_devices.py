@@ -175,7 +175,7 @@ def test_the_interpreter_and_checks(device):
 def test_drivers_that_refuse_a_kernel(device, monkeypatch):
     from harp.backends.opencl import build
 
-    monkeypatch.setattr(build, "options", lambda device: "-no-such-option")
+    monkeypatch.setattr(build, "options", lambda device, is_users: "-no-such-option")
     with pytest.raises(DeviceError, match="refuses a kernel: cl"):
         harp.jit(lambda x: x * 3.25 - 1)(np.ones(3))
 
