@@ -163,7 +163,7 @@ class _Renderer:
         texts = ["\n".join([_renamed(function, text) for function, text in half]) for half in halves]
         head = "\n".join(['#include "linalg/simple.h"', *simple]) if simple else ""
         texts[-1] = "\n".join([*self.defaults(run), head, texts[-1], printed(self.calls(run))])
-        others = [routine.unit() for routine in linked(r.name for r in routines if not r.simple)]
+        others = [routine.unit()._replace(flags=()) for routine in linked(r.name for r in routines if not r.simple)]
         return Source((*others, *(Unit(text, shared=True) for text in texts)))
 
     def defaults(self, run: Function) -> list[str]:
