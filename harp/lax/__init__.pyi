@@ -16,6 +16,7 @@ from harp.lax.arithmetic import (
     shift_right_logical as shift_right_logical,
 )
 from harp.lax.associative import associative_scan as associative_scan
+from harp.lax.bits import bitcast_convert_type as bitcast_convert_type
 from harp.lax.collectives import (
     all_gather as all_gather,
     all_to_all as all_to_all,
@@ -37,6 +38,18 @@ from harp.lax.convolution import (
     conv_with_general_padding as conv_with_general_padding,
 )
 from harp.lax.folds import reduce as reduce
+from harp.lax.gathering import (
+    GatherDimensionNumbers as GatherDimensionNumbers,
+    GatherScatterMode as GatherScatterMode,
+    ScatterDimensionNumbers as ScatterDimensionNumbers,
+    gather as gather,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_sub as scatter_sub,
+)
 from harp.lax.mapping import map as map
 from harp.lax.padding import pad as pad
 from harp.lax.pooling import reduce_window as reduce_window

@@ -18,7 +18,7 @@ from harp.lower.loopir.loops import Buffer, Load
 from harp.trace.index.polynomial import Atom, Fold, Index, Indirect, Symbol
 from harp.trace.scalar.dtypes import NDArray as Array
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, walk
-from harp.trace.scalar.ops import GIVEN, INFO, Op
+from harp.trace.scalar.ops import GIVEN, INFO
 
 Value = Callable[[], np.generic]
 Number = Callable[[], int]

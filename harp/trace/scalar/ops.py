@@ -260,7 +260,7 @@ INFO: dict[Op, OpInfo] = {
 
 
 # The operations whose dtype is given, with that dtype.
-GIVEN: dict[Op, Callable[[NDArray, np.dtype[np.generic]], NDArray]] = {Op.CAST: convert, Op.BITCAST: _seen}
+GIVEN: dict[Op, Callable[..., NDArray]] = {Op.CAST: convert, Op.BITCAST: _seen}
 
 
 def result_dtype(op: Op, operands: tuple[DType, ...], cast_to: DType | None = None) -> DType:
