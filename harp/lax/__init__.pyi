@@ -38,6 +38,18 @@ from harp.lax.convolution import (
     conv_with_general_padding as conv_with_general_padding,
 )
 from harp.lax.folds import reduce as reduce
+from harp.lax.gathering import (
+    GatherDimensionNumbers as GatherDimensionNumbers,
+    GatherScatterMode as GatherScatterMode,
+    ScatterDimensionNumbers as ScatterDimensionNumbers,
+    gather as gather,
+    scatter as scatter,
+    scatter_add as scatter_add,
+    scatter_max as scatter_max,
+    scatter_min as scatter_min,
+    scatter_mul as scatter_mul,
+    scatter_sub as scatter_sub,
+)
 from harp.lax.mapping import map as map
 from harp.lax.padding import pad as pad
 from harp.lax.pooling import reduce_window as reduce_window

@@ -19,12 +19,15 @@ FUNCTIONS_OF_FUNCTIONS = {
     *("associative_scan", "cond", "fori_loop", "map", "scan", "switch", "while_loop"),
     *("custom_linear_solve", "custom_root"),  # tests/transforms/test_implicit.py
 }
+# By dimension numbers (tests/lax/test_gathering.py).
+BY_NUMBERS = {"gather", "scatter", *(f"scatter_{how}" for how in ("add", "max", "min", "mul", "sub"))}
 # Of examples of a batch (tests/transforms/batching/test_named_axes.py).
 OF_BATCHES = {
     *("all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum"),
     "psum_scatter",
 }
 CLASSES = {"ConvDimensionNumbers", "Precision", "RoundingMethod"}
+CLASSES |= {"GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers"}
 RNG = np.random.default_rng(1)
 
 # No derivative at all, one at a jump, or none on purpose.
@@ -60,7 +63,7 @@ def jax():
 
 
 def test_every_function_has_a_case():
-    others = FUNCTIONS_OF_FUNCTIONS | OF_BATCHES | CLASSES
+    others = FUNCTIONS_OF_FUNCTIONS | OF_BATCHES | BY_NUMBERS | CLASSES
     assert {*CASES} == {*lax.__all__} - others
 
 
