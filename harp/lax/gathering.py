@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
+import numpy as np
+
 from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.numpy.creation import arange
-from harp.numpy.elementwise import clip, greater_equal, less_equal, logical_and
+from harp.numpy.elementwise import clip, greater_equal, less_equal, logical_and, minimum
 from harp.numpy.elementwise import where as choose
 from harp.numpy.manipulation import broadcast_to, expand_dims, reshape, transpose
 from harp.trace.array.array import Array, node_of
@@ -22,6 +24,9 @@ from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, resolve, to_index, unify, wrap
 from harp.trace.source_locations import where
+
+# The largest index that has a sign.
+_LAST = np.uint64(2**63 - 1)
 
 
 class GatherScatterMode(Enum):
@@ -124,6 +129,8 @@ def _windows(
     windowed = [axis for axis in range(array.ndim) if axis not in collapsed and axis not in own]
     places = indices.ndim - 1
     total = places + len(windowed)
+    if indices.dtype == np.uint64:  # a place beyond all axes stays one
+        indices = minimum(indices, as_array(_LAST))
     starts = {axis: indices[..., k].astype(i64) for k, axis in enumerate(mapped)}
     for axis, size in enumerate(sizes):
         room = resolve(node_of(array).shape[axis]) - resolve(to_index(size))

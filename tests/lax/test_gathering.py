@@ -190,3 +190,13 @@ def test_what_does_not_fit():
         lax.scatter(x, i, hnp.ones((2, 5)), put)
     with pytest.raises(ShapeError, match="axes of places"):
         lax.scatter(x, i, hnp.ones(5), put)
+
+
+@pytest.mark.parametrize("compile", [lambda f: f, harp.jit])
+def test_unsigned_indices_beyond_signed_ones(compile):
+    numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+    x, indices = np.arange(4.0), np.array([[2**63], [1], [2**64 - 1]], np.uint64)
+    clipped = compile(lambda x, i: lax.gather(x, i, numbers, (1,), mode="clip"))(x, indices)
+    filled = compile(lambda x, i: lax.gather(x, i, numbers, (1,), mode="fill"))(x, indices)
+    np.testing.assert_array_equal(clipped, [3.0, 1.0, 3.0])
+    np.testing.assert_array_equal(filled, [np.nan, 1.0, np.nan])
