@@ -133,7 +133,7 @@ _WIDENED = {Op.ADD, Op.MUL, Op.NEG, Op.NOT, Op.FMA}
 def headers(e: Apply) -> tuple[str, ...]:
     """The files of the library with the functions that `application` calls."""
     if e.op is Op.BITCAST:
-        return ("math/basics.h",)
+        return ("math/basics.h",) if {e.operands[0].dtype, e.dtype} & {f32, f64} else ()
     if e.op is not Op.CAST:
         return operation_headers(e.op, e.operands[-1].dtype)
     source, target = e.operands[0].dtype, e.dtype

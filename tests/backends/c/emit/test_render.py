@@ -35,9 +35,9 @@ from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Captured, Constant, MapReduce, View, fresh_input
 from harp.trace.index.polynomial import Index, Loop, Symbol, as_index, evaluate, of
 from harp.trace.scalar import expr
-from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, bool_, c64, f16, f32, f64, i32, u8
+from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, bool_, c64, f8_e5m2, f16, f32, f64, i32, u8, u16, u32, u64
 from harp.trace.scalar.expr import Apply, Expr, Operand, apply, const
-from harp.trace.scalar.ops import INFO, Op, result_dtype
+from harp.trace.scalar.ops import GIVEN, INFO, Op, result_dtype
 
 FLAGS = (
     *("-std=gnu11", "-O2", "-ftree-vectorize", "-fwrapv", "-ffp-contract=off", "-fno-math-errno"),
@@ -153,11 +153,12 @@ def case(op: Op, dtype: DType, cast_to: DType | None = None) -> tuple[Expr, DTyp
 
 def has_case(op: Op, dtype: DType) -> bool:
     """Of dtypes for storage there are casts only, and complex numbers are mostly gone when programs are printed."""
-    return op is not Op.CAST and not dtype.is_stored and dtype.kind in scalar.ROWS[op]
+    return op not in GIVEN and not dtype.is_stored and dtype.kind in scalar.ROWS[op]
 
 
 CASES = [
     *(case(op, d) for op in Op for d in ALL if has_case(op, d)),
+    *(case(Op.BITCAST, *pair) for pair in ((f32, u32), (u32, f32), (f64, u64), (u64, f64), (f16, u16), (u8, f8_e5m2))),
     *(case(Op.CAST, source, target) for source in ALL for target in ALL if not source.is_complex | target.is_complex),
 ]
 
@@ -174,7 +175,7 @@ def operations_program() -> Program:
 
 
 def test_tables_cover_the_language() -> None:
-    assert set(scalar.ROWS) == set(Op) - {Op.CAST}
+    assert set(scalar.ROWS) == set(Op) - set(GIVEN)
     for op, row in scalar.ROWS.items():
         assert set(row) <= INFO[op].kinds <= {*row, Kind.COMPLEX}, op
         assert Kind.COMPLEX in row or op in by_parts.ROWS or Kind.COMPLEX not in INFO[op].kinds, op
