@@ -102,6 +102,8 @@ TOPICS = {
     "padding": "Join, split, repeat",
     "indexing": "Indices",
     "slicing": "Slices",
+    "gathering": "Gathers and scatters",
+    "bits": "Bits of numbers",
     "choosing": "Indices and choices",
     "editing": "Indices and choices",
     "index_tricks": "Indices and choices",
