@@ -30,7 +30,11 @@ _LAST = np.uint64(2**63 - 1)
 
 
 class GatherScatterMode(Enum):
-    """What a window that is partly outside does: it is moved inside, left out, or does not occur."""
+    """What a window that is partly outside does: it is moved inside, left out, or does not occur.
+
+    >>> GatherScatterMode.CLIP.name
+    'CLIP'
+    """
 
     CLIP = 1
     FILL_OR_DROP = 2
