@@ -24,9 +24,9 @@ from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import refusal
 
-# A program for first calls is worth it from so many lines of C on which must be compiled, each of which takes some 5 ms
-# with optimisation, as long as a call has no more scalar operations than 1 ns, without optimisation, and a fifth of
-# that time allow.
+# gcc 12 takes some 5 ms for a line with optimisation, and a tenth of that without. So from so many lines on a first
+# call gains time by a program without optimisation, unless it has much to do: an operation takes about 1 ns there, and
+# those of the call may take a fifth of the 5 ms for each line.
 _LEAST_LINES = 120
 _OPERATIONS_OF_A_LINE = 1e6
 
@@ -60,15 +60,15 @@ class CBackend:
         show(4, "C source", source)
         called, has_scratch = interface(program), bool(program.scratch)
 
-        def full(has_time: bool = True) -> CExecutable:
+        def full(waits: bool = True) -> CExecutable:
             library = build_and_load(source, options, names=called.names)
-            return CExecutable(library, called, has_scratch, has_time or library.has("harp_take"))
+            return CExecutable(library, called, has_scratch, waits or library.has("harp_take"))
 
         try:
             work = inf if sizes is None or any(custom_kernels(program)) else operations(program, sizes)
             if not _is_worth_it(source, options, work):
                 return full(work > _OPERATIONS_OF_A_LINE)
-            library = build_and_load(first, attrs.evolve(options, optimize=0), names=called.names)
+            library = build_and_load(first(), attrs.evolve(options, optimize=0), names=called.names)
         except ToolchainError as error:
             raise refusal(custom_kernels(program), "c", str(error)) or error from None
         return FirstCExecutable(library, called, has_scratch, FULL, full)

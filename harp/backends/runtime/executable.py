@@ -51,8 +51,8 @@ class CExecutable:
 
     memory: None = None
 
-    def __init__(self, library: Library, interface: Interface, uses_scratch: bool, has_time: bool = True) -> None:
-        """Its first call waits for the pool of threads if it `has_time`: not where it has little to do."""
+    def __init__(self, library: Library, interface: Interface, uses_scratch: bool, waits: bool = True) -> None:
+        """Where no pool of threads has been compiled it `waits` for that, or is connected to it later."""
         self.library = library
         self.interface = interface
         self.uses_scratch = uses_scratch
@@ -61,7 +61,7 @@ class CExecutable:
             library.set_pointer(host_calls.VARIABLE, host_calls.ADDRESS)
         if library.has(lapack.VARIABLE):
             library.set_pointer(lapack.VARIABLE, lapack.table())
-        attach(library, has_time)
+        attach(library, waits)
         (run, scratch), (run_type, scratch_type) = interface.names, interface.types
         self._run = library.function(run, run_type)
         self._scratch = library.function(scratch, scratch_type)
@@ -91,7 +91,7 @@ class FirstCExecutable(CExecutable):
     def __init__(
         self, library: Library, interface: Interface, uses_scratch: bool, variable: str, full: Callable[[], CExecutable]
     ) -> None:
-        super().__init__(library, interface, uses_scratch, has_time=False)
+        super().__init__(library, interface, uses_scratch, waits=False)
         self._variable, self._make = variable, full
         self.full: CExecutable | None = None
 

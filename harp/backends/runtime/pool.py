@@ -1,9 +1,8 @@
 """What all programs of the process share: the pool of threads, scratch memory that is kept between calls, and the
 reader of arguments.
 
-It is one library, made with harp's own compiler from `process.c`. A program
-has variables that point to its functions; without it, they point to functions of the program's own, which use one
-thread and keep nothing.
+It is one library, made with harp's own compiler from `process.c`. A program has variables that point to its functions;
+without it, they point to functions of the program's own, which use one thread and keep nothing.
 """
 
 from __future__ import annotations
@@ -70,14 +69,16 @@ def runtime() -> Library | None:
         return _loaded[0]
 
 
-def attach(program: Library, has_time: bool = True) -> None:
-    """Point the variables of a program to the library's functions; those of a program without the time for it when the
-    library has been made. Until then it uses one thread, and no interrupt ends it. Calls may run at that moment, so
-    memory that such a program takes is its own for good: what it has taken is given back in the same way."""
+def attach(program: Library, waits: bool = True) -> None:
+    """Point the variables of a program to the library's functions.
+
+    A program that does not wait until the library has been made uses one thread until then, and no interrupt ends it.
+    Calls of it may run at the moment when it is attached. So it takes memory from the heap for good: what a call has
+    taken must be given back in the same way."""
     variables = [name for name in RUNTIME if program.has(name)]
     if not variables:
         return
-    if has_time or _loaded or host_calls.VARIABLE in variables:
+    if waits or _loaded or host_calls.VARIABLE in variables:
         _point(program, variables, runtime())
         return
     _waiting.append(program)

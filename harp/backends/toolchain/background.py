@@ -58,7 +58,8 @@ def later(work: Callable[[], object]) -> None:
             return
         except RuntimeError as error:
             log.debug("no thread for the compiler: %s", error)
-    _run()
+            _worker.pending.pop()  # the caller may hold locks that other pieces of work wait for
+    _do(work)
 
 
 def wait_for_compilers() -> None:
@@ -97,13 +98,18 @@ def _next() -> Callable[[], object] | None:
         return None
 
 
+def _do(work: Callable[[], object]) -> None:
+    """Whoever needs a result that is missing afterwards makes it, and sees the error."""
+    try:
+        work()
+    except (HarpError, GivenUp, OSError, MemoryError, RuntimeError, AssertionError) as error:
+        log.debug("work of the compiler beside the calls failed: %s", error)
+
+
 def _run() -> None:
     while (work := _next()) is not None:
         try:
-            work()
-        except (HarpError, GivenUp, OSError, MemoryError, RuntimeError, AssertionError) as error:
-            # Whoever needs the result makes it, and sees the error.
-            log.debug("work of the compiler beside the calls failed: %s", error)
+            _do(work)
         finally:
             _worker.pending.popleft()
 

@@ -205,9 +205,21 @@ print(int("harp.lower.pipeline" in sys.modules))
 """
 
 
-def run(tmp_path, *arguments):
+def test_without_threads_the_call_does_the_work(tmp_path):
+    """A piece of work that asks for another one does not wait for itself."""
+    refuse = """
+import _thread
+def refused(*arguments):
+    raise RuntimeError("can't start new thread")
+_thread.start_new_thread = refused
+"""
+    assert run(tmp_path, program=refuse + PROGRAM) == 1
+    assert run(tmp_path) == 0
+
+
+def run(tmp_path, *arguments, program=PROGRAM):
     variables = {**os.environ, "HARP_QUICK": "1", "HARP_VERIFY": "0", "HARP_CACHE_DIR": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", PROGRAM, *arguments]
+    command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return int(done.stdout.splitlines()[-1])

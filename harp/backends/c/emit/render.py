@@ -19,7 +19,7 @@ earlier program had is in the cache. The last unit has the exported functions, w
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from harp.backends.c.emit.body import Body
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter
@@ -110,15 +110,15 @@ def render(program: Program, timed: bool = False) -> Source:
     return _Renderer(program, timed).source()
 
 
-def render_with_first(program: Program) -> tuple[Source, Source]:
-    """The C source of a program, and that of its first calls, which is compiled without optimisation in a fraction of
-    the time.
+def render_with_first(program: Program) -> tuple[Source, Callable[[], Source]]:
+    """The C source of a program, and a function that gives the source for its first calls, which is compiled without
+    optimisation in a fraction of the time.
 
     It has the same functions and, instead of the library's products, plain loops. When the program itself is there, the
     variable `harp_full` is set to its `harp_run`, and calls of the first one are handed on.
     """
     renderer = _Renderer(program, False)
-    return renderer.source(), renderer.first()
+    return renderer.source(), renderer.first
 
 
 class _Renderer:
