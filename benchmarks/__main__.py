@@ -1,4 +1,5 @@
-"""Compare harp with its peers: `python -m benchmarks --help`; the groups are `loops`, `costs` and `blind`.
+"""Compare harp with its peers: `python -m benchmarks --help`; the groups are `loops`, `costs`, `blind` and
+`first_calls`.
 
 The process that is started only hands out work: for each number of threads it starts itself once more, in an
 environment that was set before anything is imported, and reads the rows of the table from a file that this one writes.
@@ -14,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from benchmarks import environment, report
+from benchmarks import environment, first_calls, report
 from benchmarks.blind.cases import BLIND
 from benchmarks.costs import command
 from benchmarks.costs.cases import COSTS
@@ -34,7 +35,8 @@ def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser("python -m benchmarks", description="Compare harp with its peers.")
     result.add_argument("group", nargs="?", choices=tuple(GROUPS), default="all", help="`loops`: rows of loops instead")
     result.epilog = (
-        "The groups `costs` and `blind` have tables and options of their own: python -m benchmarks costs --help"
+        "The groups `costs`, `blind` and `first_calls` have tables and options of their own: "
+        "python -m benchmarks costs --help"
     )
     result.add_argument("--threads", choices=("1", "all"), help="default: both, one after the other")
     result.add_argument("--only", nargs="+", metavar="NAME", default=[], help="names, parts of names, or patterns")
@@ -103,6 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and arguments[0] in TABLES:
         return command.main(TABLES[arguments[0]], arguments[1:])
+    if arguments[:1] == ["first_calls"]:
+        return first_calls.main(arguments[1:])
     options = parser().parse_args(arguments)
     if options.list:
         print("\n".join(GROUPS[options.group]))

@@ -26,6 +26,7 @@ import attrs
 from harp.lower.loopir.effects import effects, used_whole
 from harp.lower.loopir.loops import Buffer, For, Kernel, Load, Nest, Seq, Stmt, Store, parts, walk
 from harp.lower.loopir.nests import Renaming, is_plain, reads, rebuilt, sequence
+from harp.lower.loopir.origin import Storage
 from harp.lower.schedule.build import Built
 from harp.trace.index.division import Substitution
 from harp.trace.scalar.dtypes import bool_
@@ -46,6 +47,9 @@ def donate(built: Built, donated: Sequence[int]) -> Built:
                 kernels = moved
                 free.remove(candidate)
                 pairs.append((candidate, number))
+                if built.inputs[candidate] in computed_from:
+                    built.origins.note_moved(built.inputs[candidate], target)
+                built.origins.note_storage(target, Storage.DONATED)
                 break
     return attrs.evolve(built, kernels=_that_do_something(kernels), donated=tuple(pairs))
 

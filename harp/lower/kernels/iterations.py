@@ -56,7 +56,7 @@ from harp.lower.loopir.loops import (
     walk,
 )
 from harp.lower.loopir.nests import Renaming, nest, rebuilt, sequence
-from harp.lower.loopir.origin import Origins
+from harp.lower.loopir.origin import Origins, Storage
 from harp.lower.schedule.build import Built, copy
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import Body, Input, Iteration, MapReduce, Node, at, positions
@@ -223,6 +223,7 @@ class _Iteration:
         if place is None:
             place = self.result(number)
             self.first.append(copy(place, operand))
+            self.origins.note_storage(place, Storage.OF_LOOP)
         else:
             wanted = self.memory.get(self.node.parts[number])
             self.load.append(copy(place, operand).body)
@@ -234,20 +235,26 @@ class _Iteration:
         """The kernels of a step, after storage is chosen for a new carried value."""
         place, _ = self.places[given]
         if number in self.passed:
+            self.origins.note_storage(place, Storage.HANDED_ON)
             return kernels
         made = self.outputs[number]
+        storage = Storage.IN_PLACE
         in_place = None if number in self.passed.values() else in_memory_of(kernels, given, made)
         if in_place is None and number not in self.passed.values() and place.space in MEMORY:
             parts, behind = with_copied_parts(kernels, given, made)
             in_place = in_memory_of(behind, given, made) if parts else None
+            storage = Storage.PARTS
             if in_place is not None:
                 self.step = attrs.evolve(self.step, scratch=(*self.step.scratch, *parts))
         if in_place is not None:
             self.places[made] = place, ()
+            self.origins.note_storage(place, storage)
             return in_place
         if place.space in MEMORY:
             other = self.new(made.dtype, made.shape)
             self.places[made] = other, ()
+            handed_on = number in self.passed.values()
+            self.origins.note_storage(place, Storage.HANDS_ON if handed_on else Storage.TURNS)
             self.moves.append((place, other))
         else:
             self.after.append(copy(place, self.own(made)).body)
@@ -274,6 +281,7 @@ class _Iteration:
             mine = Buffer(buffer.name, buffer.dtype, buffer.shape, Space.THREAD)
             self.of_step.append(mine)
         mine = mine or self.new(buffer.dtype, buffer.shape)
+        self.origins.note_storage(mine, *self.step.origins.storage_of(buffer))
         self.places[buffer] = mine, ()
         return mine
 

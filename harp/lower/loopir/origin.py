@@ -1,12 +1,34 @@
-"""The source line and the node of each load and store of a kernel: a table beside the loop nests, filled by `build`."""
+"""The source line and the node of each load and store of a kernel, and why an array is changed in place or begins as a
+copy: tables beside the loop nests, filled by `build` and by the passes that choose memory."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 
 from harp.lower.loopir.loops import Buffer, Load, indirect_loads
 from harp.trace.graph.node import Node
 from harp.trace.source_locations import Site
+
+
+class Storage(Enum):
+    """Why an array begins as a copy, or needs none."""
+
+    OF_ARGUMENT = "begins as a copy of an argument, which keeps its elements unless it is donated"
+    OF_CAPTURED = "begins as a copy of a captured array, which keeps its elements"
+    OF_RESULT = "begins as a copy of an array that is a result, too"
+    OF_READ = "begins as a copy of an array that is read after the update"
+    OF_LOOP = "begins as a copy of what the loop starts from"
+    UPDATED = "is the array that the update changes: nothing reads its old elements later"
+    DONATED = "is the memory of a donated argument"
+    IN_PLACE = "each step of the loop changes it in place: old elements are read before they are changed"
+    PARTS = "each step of the loop changes it in place, after it has copied the parts that it reads later"
+    TURNS = "two arrays take turns: a step of the loop reads old elements after it has changed some"
+    HANDS_ON = "two arrays take turns: another value that the loop carries takes the old elements over"
+    HANDED_ON = "takes the elements of another value that the loop carries over"
+
+
+_COPIES = {storage for storage in Storage if storage.value.startswith("begins")}
 
 
 class Origins:
@@ -17,6 +39,7 @@ class Origins:
         self._reads: dict[Load | Buffer, Site] = {}
         self._stores: dict[Buffer, Site] = {}
         self._nodes: dict[Buffer | str, dict[Node, None]] = {}
+        self._storage: dict[Buffer, dict[Storage, None]] = {}
 
     def note_load(self, load: Load, *nodes: Node) -> None:
         """Note that a load is made for the first of these nodes that has a line."""
@@ -46,9 +69,15 @@ class Origins:
         else:
             self._stores.setdefault(place, site)
 
+    def note_storage(self, buffer: Buffer, *storage: Storage) -> None:
+        """Note why an array of the program begins as a copy, or needs none."""
+        self._storage.setdefault(buffer, {}).update(dict.fromkeys(storage))
+
     def note_moved(self, old: Buffer, new: Buffer) -> None:
         """Note that the elements of one buffer are in the other from now on."""
         self._nodes[new.name] = self._nodes.pop(old.name, {}) | self._nodes.get(new.name, {})
+        kept = [storage for storage in self.storage_of(new) if storage not in _COPIES]
+        self._storage[new] = dict.fromkeys((*self.storage_of(old), *kept))
         for sites in (self._reads, self._stores):
             site = sites.get(old)
             if site is not None:
@@ -64,6 +93,10 @@ class Origins:
     def of_store(self, buffer: Buffer) -> Site | None:
         """The line of stores to a buffer."""
         return self._stores.get(buffer)
+
+    def storage_of(self, buffer: Buffer) -> tuple[Storage, ...]:
+        """Why the array begins as a copy, or needs none; nothing if it is computed as a whole."""
+        return tuple(self._storage.get(buffer, ()))
 
     def nodes_in(self, buffer: Buffer) -> tuple[Node, ...]:
         """The nodes whose elements are in a buffer of the program, or in a variable of a kernel.

@@ -65,12 +65,12 @@ def program_text(program: Program) -> str:
 def declarations(program: Program) -> list[str]:
     """The parameters of a program, and the slots of its arena."""
     lines = [f"program({', '.join(map(repr, program.sizes))})"]
-    lines += [f"  input {_declaration(b)}" for b in program.inputs]
+    lines += [f"  input {declaration(b)}" for b in program.inputs]
     holds = {output: f", holds {program.inputs[k].name} at the start" for k, output in program.donated}
-    lines += [f"  output {_declaration(b)}{holds.get(k, '')}" for k, b in enumerate(program.outputs)]
+    lines += [f"  output {declaration(b)}{holds.get(k, '')}" for k, b in enumerate(program.outputs)]
     for number, slot in enumerate(program.scratch):
         for buffer, size in zip(slot.buffers, slot.sizes, strict=True):
-            lines.append(f"  slot {number}: {_declaration(buffer)}, {size} bytes")
+            lines.append(f"  slot {number}: {declaration(buffer)}, {size} bytes")
     return lines
 
 
@@ -90,7 +90,7 @@ def kernel_text(kernel: Kernel, number: str = "") -> str:
 
 def kernel_head(kernel: Kernel, number: str = "") -> str:
     """A kernel's name and parameters."""
-    parameters = ", ".join((*map(_declaration, formals(kernel)), *map(repr, kernel.sizes)))
+    parameters = ", ".join((*map(declaration, formals(kernel)), *map(repr, kernel.sizes)))
     return f"kernel {number}{kernel.name}" + (f"({parameters})" if parameters else "")
 
 
@@ -111,7 +111,8 @@ def _list(values: Sequence[object]) -> str:
     return f"[{', '.join(map(repr, values))}]"
 
 
-def _declaration(buffer: Buffer) -> str:
+def declaration(buffer: Buffer) -> str:
+    """Name, dtype and shape of an array."""
     return f"{buffer.name}: {buffer.dtype}{_list(buffer.shape)}"
 
 
@@ -163,7 +164,7 @@ def _if(stmt: If) -> list[TextLine]:
 
 
 def _alloc(stmt: Alloc) -> list[TextLine]:
-    declared = f"{stmt.buffer.space.value} {_declaration(stmt.buffer)}"
+    declared = f"{stmt.buffer.space.value} {declaration(stmt.buffer)}"
     return [TextLine(0, declared, stmt), *statement_lines(stmt.body)]
 
 

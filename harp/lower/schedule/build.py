@@ -19,7 +19,7 @@ from harp.lower.graph.complex import split
 from harp.lower.graph.in_place import changed_in_place
 from harp.lower.loopir.loops import Alloc, Buffer, For, If, Kernel, Load, LoopKind, Space, Stmt, Store
 from harp.lower.loopir.nests import begin, nest, renamed, sequence, start
-from harp.lower.loopir.origin import Origins
+from harp.lower.loopir.origin import Origins, Storage
 from harp.lower.loopir.products import fused_sums
 from harp.lower.loopir.program import Call
 from harp.lower.schedule.indirect import Binding
@@ -34,6 +34,7 @@ from harp.trace.graph.node import (
     Foreign,
     Gather,
     HostCall,
+    Input,
     Iteration,
     MapReduce,
     Node,
@@ -93,6 +94,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
         else:
             memory[node] = buffer
     scratch: list[Buffer] = []
+    origins = Origins(graph.sites)
     roots = {group.root for group in schedule.groups}
     changed = changed_in_place(graph.nodes(), graph.outputs)
     taken = {base: scatter for base, scatter in changed.items() if base in roots}
@@ -106,9 +108,10 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
             memory[owner] = _buffer(f"mem{len(scratch)}", owner, Space.SCRATCH)
             scratch.append(memory[owner])
         memory[group.root] = memory[owner]
+        if owner is not group.root:
+            origins.note_storage(memory[owner], Storage.UPDATED)
     binding = Binding({stand_in: memory[node] for node, stand_in in schedule.arrays.items()})
     kernels: list[Kernel] = []
-    origins = Origins(graph.sites)
     for group in schedule.groups:
         root = group.root
         if isinstance(root, Iteration):
@@ -130,6 +133,7 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
             continue
         if isinstance(root, Scatter) and memory[root.base] is not memory[root]:
             kernels.append(copy(memory[root], memory[root.base]))
+            origins.note_storage(memory[root], _why_copied(root.base, graph.inputs, graph.outputs))
         kernels.append(_Builder(group, memory, binding, target, origins).kernel())
     kernels += [copy(buffer, memory[node]) for buffer, node in copies]
     return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
@@ -141,6 +145,13 @@ _OF_WHOLE: Mapping[type[Node], Callable[..., list[Kernel]]] = {
     HostCall: callback_kernels,
     Foreign: call_kernels,
 }
+
+
+def _why_copied(base: Node, inputs: Sequence[Node], outputs: Sequence[Node]) -> Storage:
+    """Why an update changes a copy of its base."""
+    if isinstance(base, (Input, Constant)):
+        return Storage.OF_ARGUMENT if base in inputs else Storage.OF_CAPTURED
+    return Storage.OF_RESULT if base in outputs else Storage.OF_READ
 
 
 def _make_room(node: Foreign, memory: dict[Node, Buffer], scratch: list[Buffer]) -> None:

@@ -7,6 +7,7 @@ the program. Where there is no compiler, the NumPy interpreter runs the graph.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import threading
@@ -94,10 +95,18 @@ def backend_name(device: str | None = None) -> str:
 
 
 def begin(device: str | None) -> None:
-    """A program is about to be traced: if it is the first one of all, what they share is compiled meanwhile."""
-    if settings.quick and not may_have_records() and backend_name(device) == "c" and not _begun:
+    """A program is about to be traced: if it is the first one of all, the compiler is looked for, and makes what all
+    programs share, while this thread imports what lowers graphs."""
+    if settings.quick and not _begun and known_device(device or settings.device) == CPU and not may_have_records():
         _begun.append(True)
-        later(runtime)
+        later(_make_shared)
+        with compiler_imports(), importing:
+            importlib.import_module("harp.transforms.jit.lowering")
+
+
+def _make_shared() -> None:
+    if find_toolchain() is not None:
+        runtime()
 
 
 def calls_lapack(device: str | None) -> bool:

@@ -14,6 +14,7 @@ from harp.backends.protocol import ProgramText
 from harp.backends.runtime.pool import usable_cores
 from harp.config import CPU, settings
 from harp.lower.loopir.program import Program
+from harp.lower.report.arrays import arrays
 from harp.lower.report.counts import Count
 from harp.lower.report.page.page import Parts, framed, page
 from harp.lower.report.report import Cost, Memory, footprint, given_sizes, report
@@ -45,6 +46,7 @@ class Stages:
     .schedule   1 kernel: which nodes are computed together
     .loops      1 distinct kernel: their loop nests, and the calls
     .source     ... lines of C
+    .arrays     where each array is, and why it begins as a copy
     .cost()     operations and bytes of each kernel; .memory(): what a call takes
     .html(path) all of this beside each other, as a page
     """
@@ -97,6 +99,7 @@ class Stages:
             f".schedule   {_count(len(self.schedule.groups), 'kernel')}: which nodes are computed together",
             f".loops      {_count(len(self._program.kernels), 'distinct kernel')}: their loop nests, and the calls",
             f".source     {_count(lines, 'line')} of {self._text.language}",
+            ".arrays     where each array is, and why it begins as a copy",
             ".cost()     operations and bytes of each kernel; .memory(): what a call takes",
             ".html(path) all of this beside each other, as a page",
         ]
@@ -155,6 +158,17 @@ class Stages:
         values = given_sizes("memory", self.sizes, sizes, self._given)
         by_symbol = dict(zip(self._program.sizes, values, strict=True))
         return footprint(self._program, len(self.graph.inputs), by_symbol, self._threads)
+
+    @property
+    def arrays(self) -> str:
+        """The arrays that a call writes, each with its line: whether it begins as a copy, and why, or is changed in
+        place. They are named as in `loops`.
+
+        >>> import harp, numpy as np
+        >>> print(harp.jit(lambda x: x.at[0].set(1.0)).lower(np.ones(3)).arrays)
+        out0: f64[s0 + 1]  ...  begins as a copy of an argument, which keeps its elements unless it is donated
+        """
+        return arrays(self._algorithm, self._program)
 
     def cost(self) -> Cost[Count]:
         """What a call computes and moves, as polynomials in the sizes: in all, and by kernels; see `Cost`.

@@ -103,7 +103,7 @@ def test_the_summary_is_short_and_names_the_stages():
         text = str(stages)
         assert text == repr(stages) and len(text.splitlines()) <= 14
         named = re.findall(r"^\.(\w+)", text, re.MULTILINE)
-        assert named == ["graph", "schedule", "loops", "source", "cost", "html"]
+        assert named == ["graph", "schedule", "loops", "source", "arrays", "cost", "html"]
         assert all(hasattr(stages, name) for name in named)
         cost, memory = stages.cost().at(), stages.memory()
         for number in (cost.operations, cost.bytes_read, cost.bytes_written, memory.peak, memory.scratch):
