@@ -248,10 +248,14 @@ def test_a_donated_argument_is_there_when_the_call_has_waited(monkeypatch):
     np.testing.assert_allclose(result, 2 * np.e + 50_000)
 
 
-def test_products_count_as_what_they_take(monkeypatch):
-    """A multiply-add takes some 10 ns without optimisation: a product of 600 x 600 is more than 200 lines of C."""
-    f = harp.jit(lambda x: hnp.sum(hnp.tanh(x @ x)))
-    f(np.ones((600, 600)))
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [(lambda x: hnp.sum(x @ x + 1), (600, 600)), (lambda x: hnp.sum(hnp.sin(hnp.exp(hnp.sin(x)))), (400_000,))],
+)
+def test_products_and_functions_count_as_what_they_take(function, shape):
+    """Without optimisation a multiply-add takes some 10 ns, and a sine 500: more than 200 lines of C."""
+    f = harp.jit(function)
+    f(np.ones(shape))
     assert not isinstance(kernels(f)[0], FirstCExecutable)
 
 

@@ -11,7 +11,7 @@ from math import ceil, inf
 from typing import NamedTuple
 
 from harp.backends.c_family.statements import STEPS
-from harp.lower.cost_model import code_size, count_operations
+from harp.lower.cost_model import count_operations
 from harp.lower.loopir.loops import (
     PRODUCTS,
     Alloc,
@@ -50,8 +50,12 @@ from harp.trace.index.polynomial import (
     occurs,
     of,
 )
-from harp.trace.scalar.expr import Expr
+from harp.trace.scalar.expr import Apply, Expr
+from harp.trace.scalar.expr import walk as walk_expr
+from harp.trace.scalar.ops import INFO
 
+# Without optimisation a function, which has at least such a weight, takes as long as so many times its weight.
+_LEAST_OF_A_FUNCTION, _FUNCTION = 12, 10
 # Operations of a point of a user's kernel that does not say how many it has.
 POINT = 16
 
@@ -123,10 +127,16 @@ class Costs(NamedTuple):
     row: int
 
 
+def _plain_operations(value: Expr) -> int:
+    """Operations that take as long as a value without optimisation: a sine takes some 500 ns."""
+    weights = [INFO[e.op].weight for e in walk_expr((value,)) if isinstance(e, Apply)]
+    return sum(weight * _FUNCTION if weight >= _LEAST_OF_A_FUNCTION else max(weight, 1) for weight in weights)
+
+
 # With optimisation the operands of products are in registers, and functions are computed in vectors.
 _OPTIMISED = Costs(count_operations, Amount("1.0/8", Bound(1 / 8)), 32)
-# Without it each operation takes some 4 ns, a function many, and a multiply-add 10.
-_PLAIN = Costs(code_size, Amount("2.5", Bound(2.5)), 128)
+# Without it each operation takes some 4 ns, and a multiply-add 10.
+_PLAIN = Costs(_plain_operations, Amount("2.5", Bound(2.5)), 128)
 
 
 class Work:
