@@ -16,6 +16,7 @@ from collections.abc import Callable
 
 from harp.backends.toolchain.cache import keeps_entries
 from harp.config import log
+from harp.errors import HarpError
 from harp.locks import forkable_lock
 from harp.progress import announced, tick
 
@@ -105,7 +106,7 @@ def _do(work: Callable[[], object]) -> None:
     """Whoever needs a result that is missing afterwards makes it, and sees the error."""
     try:
         work()
-    except Exception as error:
+    except (HarpError, GivenUp, OSError, MemoryError, RuntimeError, AssertionError) as error:
         log.debug("work of the compiler beside the calls failed: %s", error)
 
 
@@ -116,7 +117,7 @@ def _run() -> None:
                 _do(work)
             finally:
                 _worker.pending.popleft()
-    except BaseException:  # there is no memory to go on
+    except BaseException:  # a mistake in harp, or there is no memory to go on: the next piece of work starts a thread
         _worker.thread = 0
         raise
 

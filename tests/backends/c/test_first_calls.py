@@ -275,15 +275,21 @@ def test_a_forked_child_makes_the_full_program_when_it_pays_off(monkeypatch):
     assert os.waitpid(child, 0)[1] == 0
 
 
-def test_an_error_of_any_kind_does_not_end_the_thread():
+def test_nobody_waits_for_a_thread_that_an_error_has_ended(monkeypatch):
     """The process waited for good at its end."""
-    done = []
-    background.later(lambda: 1 // 0)
+    done, raised, begins = [], [], threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: raised.append(found.exc_type))
+    background.later(lambda: begins.wait(60) and 1 // 0)
     background.later(lambda: done.append(1))
+    begins.set()
     end = background.time.monotonic() + 60
-    while not done and background.time.monotonic() < end:
+    while background._worker.thread and background.time.monotonic() < end:
         background.time.sleep(0.01)
-    assert done == [1]
+    assert not background._worker.thread
+    assert raised == [ZeroDivisionError]
+    background.later(lambda: done.append(2))
+    harp.wait_for_compilers()
+    assert done == [1, 2]
 
 
 PROGRAM = """

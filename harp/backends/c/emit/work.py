@@ -7,6 +7,7 @@ and how many steps of a loop run between two checks for interrupts; by the bound
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -230,6 +231,7 @@ def printed_operations(program: Program, text: Callable[[Index], str]) -> str:
         kernel = program.kernels[call.kernel]
         given: dict[Atom, Index] = dict(zip(kernel.sizes, call.sizes, strict=True))
 
+        @cache
         def of_program(p: Index, given: dict[Atom, Index] = given) -> str:
             return text(Substitution(given)(p))
 
