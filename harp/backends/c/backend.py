@@ -8,7 +8,7 @@ from math import inf
 
 import attrs
 
-from harp.backends.c.emit.render import FULL, interface, render, render_with_first
+from harp.backends.c.emit.render import FULL, LEFT, interface, render, render_with_first
 from harp.backends.c.emit.work import operations
 from harp.backends.c.measure import limits_key, measure
 from harp.backends.options import CompileOptions
@@ -25,10 +25,13 @@ from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import refusal
 
 # gcc 12 takes some 5 ms for a line with optimisation, and a tenth of that without. So from so many lines on a first
-# call gains time by a program without optimisation, unless it has much to do: an operation takes about 1 ns there, and
-# those of the call may take a fifth of the 5 ms for each line.
+# call gains time by a program without optimisation, unless it has much to do: an operation takes about 4 ns there, and
+# those of the call may take a fifth of the 5 ms for each line; those of all calls until then as long as the compiler.
 _LEAST_LINES = 120
-_OPERATIONS_OF_A_LINE = 1e6
+_OPERATIONS_OF_A_LINE = 2.5e5
+_CALLS = 5
+# A call with fewer operations does not wait for the pool of threads.
+_FEW = 1e6
 
 
 class CBackend:
@@ -66,12 +69,13 @@ class CBackend:
 
         try:
             work = inf if sizes is None or any(custom_kernels(program)) else operations(program, sizes)
-            if not _is_worth_it(source, options, work):
-                return full(work > _OPERATIONS_OF_A_LINE)
-            library = build_and_load(first(), attrs.evolve(options, optimize=0), names=called.names)
+            most = _most_operations(source, options)
+            if work > most:
+                return full(work > _FEW)
+            library = build_and_load(first(_CALLS * most), attrs.evolve(options, optimize=0), names=called.names)
         except ToolchainError as error:
             raise refusal(custom_kernels(program), "c", str(error)) or error from None
-        return FirstCExecutable(library, called, has_scratch, FULL, full)
+        return FirstCExecutable(library, called, has_scratch, (FULL, LEFT), full)
 
     def text(self, program: Program) -> ProgramText:
         """A file of C for each kernel, and one of the function that calls them."""
@@ -91,13 +95,13 @@ class CBackend:
         return limits_key(threads)
 
 
-def _is_worth_it(source: Source, options: CompileOptions, work: float) -> bool:
-    """Whether a first call with so many operations waits less for a program that is compiled without optimisation, and
-    runs some ten times as long: there are loops that no earlier program had, and they run rarely."""
-    if work == inf or options != CompileOptions() or not any(unit.kernel for unit in source.units):
-        return False
+def _most_operations(source: Source, options: CompileOptions) -> float:
+    """With so many operations at most a first call waits less for a program that is compiled without optimisation, and
+    runs some ten times as long; -1 if there are hardly any loops that no earlier program had."""
+    if options != CompileOptions() or not any(unit.kernel for unit in source.units):
+        return -1.0
     lines = missing_lines(source, options)
-    return lines >= _LEAST_LINES and work <= _OPERATIONS_OF_A_LINE * lines
+    return _OPERATIONS_OF_A_LINE * lines if lines >= _LEAST_LINES else -1.0
 
 
 _BACKEND = CBackend()

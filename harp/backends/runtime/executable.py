@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -11,11 +14,19 @@ from harp.backends.protocol import Span
 from harp.backends.runtime import host_calls, lapack
 from harp.backends.runtime.load import Library, pointer
 from harp.backends.runtime.pool import attach
+from harp.config import log
+from harp.errors import HarpError
 from harp.trace.scalar.dtypes import NDArray
 
 # Few parameters are passed one by one. From `_ARRAYS` arrays on they are read at once (`arguments.py`); from
 # `_PARAMETERS` parameters on cffi cannot pass them one by one.
 _ARRAYS, _PARAMETERS = 6, 100
+
+
+# What a program for first calls returns if it has done enough.
+TOO_MUCH = 2
+_finishing: dict[FirstCExecutable, threading.Lock] = {}
+os.register_at_fork(after_in_child=_finishing.clear)
 
 
 class Interface(NamedTuple):
@@ -86,20 +97,42 @@ class CExecutable:
 
 
 class FirstCExecutable(CExecutable):
-    """A program for first calls: `finish` makes the full one, to which calls are handed on from then on."""
+    """A program for first calls: `finish` makes the full one, to which calls are handed on from then on.
+
+    `function` and `packed` do nothing and return TOO_MUCH where it is time to `wait` for it, and call again. Of the
+    `variables` one points to the full program, and the other has the number of operations that are left."""
 
     def __init__(
-        self, library: Library, interface: Interface, uses_scratch: bool, variable: str, full: Callable[[], CExecutable]
+        self,
+        library: Library,
+        interface: Interface,
+        uses_scratch: bool,
+        variables: tuple[str, str],
+        full: Callable[[], CExecutable],
     ) -> None:
         super().__init__(library, interface, uses_scratch, waits=False)
-        self._variable, self._make = variable, full
+        self._variables, self._make = variables, full
         self.full: CExecutable | None = None
 
     def finish(self) -> CExecutable:
-        """Raises ToolchainError."""
-        self.full = self._make()
-        self.library.point(self._variable, self.full.library, "harp_run")
+        """Only one thread makes it. Raises ToolchainError."""
+        try:
+            with _finishing.setdefault(self, threading.Lock()):
+                if self.full is None:
+                    full = self._make()
+                    self.library.point(self._variables[0], full.library, "harp_run")
+                    self.full = full
+        finally:
+            _finishing.pop(self, None)
         return self.full
+
+    def wait(self) -> None:
+        """Make the full program, or wait for the thread that does. If it cannot be made this one serves all calls."""
+        try:
+            self.finish()
+        except (HarpError, OSError, MemoryError) as error:
+            log.debug("the first program serves all calls: %s", error)
+            self.library.set_number(self._variables[1], inf)
 
 
 class TimedCExecutable(CExecutable):

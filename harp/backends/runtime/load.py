@@ -80,6 +80,10 @@ class Library:
         """Set a pointer variable to this value of cffi."""
         self._handle.write_variable(_POINTER, variable, address)
 
+    def set_number(self, variable: str, value: float) -> None:
+        """Set a variable of type double."""
+        self._handle.write_variable(_ffi.typeof("double"), variable, value)
+
     def function(self, name: str, declaration: str) -> Callable[..., int]:
         """A function by name; `declaration` is its type, as in `int(*)(void *, int64_t)`. The caller keeps the library
         alive."""

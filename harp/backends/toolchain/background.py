@@ -14,6 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from harp.backends.toolchain.cache import keeps_entries
 from harp.config import log
 from harp.errors import HarpError
 from harp.locks import forkable_lock
@@ -35,10 +36,12 @@ class _Worker:
         self.thread = 0
         self.pending: deque[Callable[[], object]] = deque()
         self.ends = False
+        self.is_awaited = False  # whether the end of this process is known to wait
 
     def forget_thread(self) -> None:
-        """A forked child has no such thread; the next piece of work starts one."""
-        self.thread = 0
+        """A forked child has no such thread; the next piece of work starts one. The parent does what it was to do."""
+        self.thread, self.is_awaited = 0, False
+        self.pending.clear()
 
 
 _lock = forkable_lock(sys.modules[__name__])
@@ -52,6 +55,7 @@ def later(work: Callable[[], object]) -> None:
         _worker.pending.append(work)
         if _worker.thread or _worker.ends:
             return
+        _await_at_end()
         try:
             # Not `threading.Thread`, whose `start` waits for good for a thread that has no memory to begin.
             _worker.thread = _thread.start_new_thread(_run, ())
@@ -107,20 +111,34 @@ def _do(work: Callable[[], object]) -> None:
 
 
 def _run() -> None:
-    while (work := _next()) is not None:
-        try:
-            _do(work)
-        finally:
-            _worker.pending.popleft()
+    try:
+        while (work := _next()) is not None:
+            try:
+                _do(work)
+            finally:
+                _worker.pending.popleft()
+    except BaseException:  # a mistake in harp, or there is no memory to go on: the next piece of work starts a thread
+        _worker.thread = 0
+        raise
+
+
+def _await_at_end() -> None:
+    """A process that `multiprocessing` has forked ends without the functions of `atexit`."""
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None and not _worker.is_awaited:
+        _worker.is_awaited = True
+        util.Finalize(None, _end, exitpriority=0)
 
 
 @atexit.register
 def _end() -> None:
     try:
-        with announced("compiling programs for the next run; an interrupt leaves them for then"):
-            wait_for_compilers()
+        if _worker.thread and keeps_entries():
+            with announced("compiling programs for the next run; an interrupt leaves them for then"):
+                wait_for_compilers()
     except KeyboardInterrupt:
-        _worker.ends = True
-        end = time.monotonic() + _PATIENCE
-        while _worker.thread and time.monotonic() < end:
-            time.sleep(_MOMENT)
+        pass
+    _worker.ends = True
+    end = time.monotonic() + _PATIENCE
+    while _worker.thread and time.monotonic() < end:
+        time.sleep(_MOMENT)

@@ -76,6 +76,11 @@ def prepare(directory: Path) -> str | None:
     return reason if reason or os.access(directory, os.W_OK | os.X_OK) else "cannot be written to"
 
 
+def keeps_entries() -> bool:
+    """Whether the next process finds what is put into the cache now."""
+    return any(prepare(place) is None for place in _shared_places())
+
+
 def directory() -> Path | None:
     """The directory in use that other processes use, too; None if there is none."""
     return next((place for place in _shared_places() if trust.directory_refusal(place) is None), None)

@@ -26,7 +26,7 @@ from harp.backends.options import CompileOptions
 from harp.backends.protocol import Executable
 from harp.backends.runtime import lapack, memory
 from harp.backends.runtime.arguments import address, reader, room_for_pointers
-from harp.backends.runtime.executable import CExecutable, FirstCExecutable, Interface
+from harp.backends.runtime.executable import TOO_MUCH, CExecutable, FirstCExecutable, Interface
 from harp.backends.runtime.host_calls import with_functions
 from harp.backends.runtime.load import find_and_load, pointer
 from harp.backends.runtime.pool import runtime, threads_of_this_thread
@@ -313,7 +313,7 @@ def body(
         *_placing(program, filled, len(captured)),
         "except (MemoryError, ValueError, OverflowError) as error:",
         f"    raise too_large({names(sizes)}, error) from None",
-        f"if {_call(program, inputs, filled, sizes, len(captured))}:",
+        f"if {_failing(program, _call(program, inputs, filled, sizes, len(captured)))}:",
         f"    raise failed({names(sizes)})",
         *["if fault[0]: raise outside(*fault.tolist())"] * bool(program.accesses),
         *([_noting_scratch(sizes)] if isinstance(kernel, CExecutable) and kernel.uses_scratch else []),
@@ -416,6 +416,12 @@ def _call(
     return f"call({', '.join([*before, *constants, *after, *sizes])})"
 
 
+def _failing(program: CompiledProgram, call: str) -> str:
+    """The condition that the call fails; a program for first calls may put it off."""
+    first = isinstance(program.kernel, FirstCExecutable)
+    return f"(status := {call}) and (status != {TOO_MUCH} or wait() or {call})" if first else call
+
+
 def _namespace(program: CompiledProgram, captured: Sequence[Any]) -> dict[str, object]:
     kernel = program.kernel
     function = kernel.function or kernel.packed
@@ -442,6 +448,8 @@ def _namespace(program: CompiledProgram, captured: Sequence[Any]) -> dict[str, o
     if kernel.memory is not None:
         namespace |= {"memory": kernel.memory, "ResidentArray": ResidentArray}
         captured = [kernel.memory.upload(array) for array in captured]
+    if isinstance(kernel, FirstCExecutable):
+        namespace["wait"] = kernel.wait
     if isinstance(kernel, CExecutable):
         latest: list[Sequence[int] | None] = [None]
         namespace |= {"latest": latest, "note_scratch": partial(_note_scratch, kernel, latest)}

@@ -14,7 +14,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.backends.c import backend
-from harp.backends.runtime import load, pool
+from harp.backends.runtime import executable, load, pool
 from harp.backends.runtime.executable import FirstCExecutable
 from harp.backends.toolchain import background, cache
 from harp.config import settings
@@ -178,21 +178,130 @@ def test_a_full_program_that_cannot_be_made_is_not_missed(monkeypatch):
     pending = held_back(monkeypatch)
     f = harp.jit(lambda x: hnp.exp(x) + 2)
     f(np.ones(3))
-
-    def fails():
-        raise harp.errors.ToolchainError("no space")
-
     kernels(f)[0]._make = fails
     background.later(pending.pop())
     harp.wait_for_compilers()
     np.testing.assert_allclose(f(np.ones(2)), np.e + 2)
 
 
+def little(monkeypatch):
+    """First programs may do little, so that calls with some thousands of elements are too much for them."""
+    monkeypatch.setattr(backend, "_OPERATIONS_OF_A_LINE", 20.0)
+
+
+def fails():
+    raise harp.errors.ToolchainError("no space")
+
+
+def few(x):
+    return [hnp.exp(x) * hnp.sum(x) + x]
+
+
+def many(x):
+    return [hnp.exp(x) * hnp.sum(x) + k * x for k in range(1, 9)]
+
+
+def calling(x):
+    return [hnp.exp(harp.pure_callback(np.copy, x, x)) * hnp.sum(x) + x]
+
+
+@pytest.mark.parametrize("made", [True, False])
+@pytest.mark.parametrize("function", [few, many, calling])
+def test_a_call_with_much_to_do_waits_for_the_full_program(monkeypatch, function, made):
+    """It ran without optimisation to its end: a product of 1500 x 1500 took 104 s instead of 3."""
+    pending = held_back(monkeypatch)
+    little(monkeypatch)
+    f, large = harp.jit(function), array(50_000)
+    small = bits(f(large[:3]))
+    (kernel,) = kernels(f)
+    assert isinstance(kernel, FirstCExecutable)
+    f(large[:2])
+    assert kernel.full is None
+    if not made:
+        kernel._make = fails
+    first = f(large)[0]
+    assert (kernel.full is not None) == made
+    np.testing.assert_allclose(first, np.exp(large) * large.sum() + large, rtol=1e-9, atol=1e-9)
+    assert bits(f(large[:3])) == small
+    if made:
+        full = kernel.full
+        pending.pop()()
+        assert kernel.full is full
+
+
+def test_many_calls_wait_for_the_full_program(monkeypatch):
+    held_back(monkeypatch)
+    little(monkeypatch)
+    f = harp.jit(few)
+    for _ in range(2000):
+        f(np.ones(5))
+    assert kernels(f)[0].full is not None
+
+
+def test_a_donated_argument_is_there_when_the_call_has_waited(monkeypatch):
+    held_back(monkeypatch)
+    little(monkeypatch)
+    f = harp.jit(lambda x: hnp.exp(x) * 2 + hnp.sum(x), donate_argnums=0)
+    f(hnp.asarray(np.ones(3)))
+    result = f(hnp.asarray(np.ones(50_000)))
+    assert kernels(f)[0].full is not None
+    np.testing.assert_allclose(result, 2 * np.e + 50_000)
+
+
+@pytest.mark.parametrize(
+    ("function", "shape"),
+    [(lambda x: hnp.sum(x @ x + 1), (600, 600)), (lambda x: hnp.sum(hnp.sin(hnp.exp(hnp.sin(x)))), (400_000,))],
+)
+def test_products_and_functions_count_as_what_they_take(function, shape):
+    """Without optimisation a multiply-add takes some 10 ns, and a sine 500: more than 200 lines of C."""
+    f = harp.jit(function)
+    f(np.ones(shape))
+    assert not isinstance(kernels(f)[0], FirstCExecutable)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_forked_child_makes_the_full_program_when_it_pays_off(monkeypatch):
+    """It has no thread for it, and ran without optimisation for good."""
+    held_back(monkeypatch)
+    little(monkeypatch)
+    f = harp.jit(few)
+    f(np.ones(3))
+    (kernel,) = kernels(f)
+    with executable._finishing.setdefault(kernel, threading.Lock()):  # as if the thread made it
+        child = os.fork()
+        if child == 0:
+            f(np.ones(50_000))
+            os._exit(0 if kernel.full is not None else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_nobody_waits_for_a_thread_that_an_error_has_ended(monkeypatch):
+    """The process waited for good at its end."""
+    done, raised, begins = [], [], threading.Event()
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: raised.append(found.exc_type))
+    background.later(lambda: begins.wait(60) and 1 // 0)
+    background.later(lambda: done.append(1))
+    begins.set()
+    end = background.time.monotonic() + 60
+    while background._worker.thread and background.time.monotonic() < end:
+        background.time.sleep(0.01)
+    assert not background._worker.thread
+    assert raised == [ZeroDivisionError]
+    background.later(lambda: done.append(2))
+    harp.wait_for_compilers()
+    assert done == [1, 2]
+
+
 PROGRAM = """
-import os, sys
+import multiprocessing, os, sys
 import numpy as np, harp, harp.numpy as hnp
 f = harp.jit(harp.grad(lambda x, w: hnp.sum(hnp.log(1 + hnp.exp(hnp.sin(x @ w) * hnp.tanh(x @ w))))))
 x, w = np.ones((5, 4)), np.ones((4, 3))
+if "multiprocessing" in sys.argv:
+    child = multiprocessing.get_context("fork").Process(target=f, args=(x, w))
+    child.start()
+    child.join()
+    sys.exit(print(child.exitcode))
 expected = np.asarray(f(x, w))
 if "fork" in sys.argv:
     child = os.fork()
@@ -228,6 +337,22 @@ def run(tmp_path, *arguments, program=PROGRAM):
 def test_a_process_leaves_the_full_program_to_the_next_one(tmp_path):
     assert run(tmp_path) == 1
     assert run(tmp_path) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_process_of_multiprocessing_leaves_the_full_program(tmp_path):
+    """It ended at once, without the functions of `atexit`: each next one began anew."""
+    assert run(tmp_path, "multiprocessing") == 0
+    assert run(tmp_path) == 0
+
+
+def test_a_process_without_a_cache_does_not_wait(tmp_path):
+    """It waited for programs that nobody would find, and left them behind."""
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    (tmp_path / "cache").write_text("no directory")
+    run(tmp_path, program=f"import tempfile; tempfile.tempdir = {str(temporary)!r}\n{PROGRAM}")
+    assert not list(temporary.iterdir())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

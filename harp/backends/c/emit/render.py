@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
 from harp.backends.c.emit.body import Body
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter
+from harp.backends.c.emit.work import printed_operations
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.library import KERNELS, PROCESS, header, linked
 from harp.backends.c_family.scalar import GENERATED, HALVES, TYPES
@@ -96,6 +97,8 @@ _OF_CALLS = ("-O1",)
 _LOOPS_OF_A_UNIT = 24
 # The variable of a program for first calls that points to the function of the full one.
 FULL = "harp_full"
+# Its variable with the number of operations that it may still do.
+LEFT = "harp_left"
 # An arena of at most this size is put on the stack.
 _STACK_BYTES = 1 << 14
 
@@ -110,12 +113,13 @@ def render(program: Program, timed: bool = False) -> Source:
     return _Renderer(program, timed).source()
 
 
-def render_with_first(program: Program) -> tuple[Source, Callable[[], Source]]:
+def render_with_first(program: Program) -> tuple[Source, Callable[[float], Source]]:
     """The C source of a program, and a function that gives the source for its first calls, which is compiled without
-    optimisation in a fraction of the time.
+    optimisation in a fraction of the time. It does so many operations at most.
 
     It has the same functions and, instead of the library's products, plain loops. When the program itself is there, the
-    variable `harp_full` is set to its `harp_run`, and calls of the first one are handed on.
+    variable `harp_full` is set to its `harp_run`, and calls of the first one are handed on. A call for which too few
+    operations are left does nothing, and returns 2.
     """
     renderer = _Renderer(program, False)
     return renderer.source(), renderer.first
@@ -149,9 +153,9 @@ class _Renderer:
         kernels = tuple(tuple(lines) for _, _, lines in self.kernels)
         return Source((*library, *units.values(), caller), kernels, tuple(calls))
 
-    def first(self) -> Source:
+    def first(self, most: float) -> Source:
         """Two units at most, with about as many loops each, and those of the library that have no simple form."""
-        run = self.run(hands_on=True)
+        run = self.run(most)
         routines = [KERNELS[name] for name in sorted(self.uses) if name in KERNELS]
         simple = [routine.simple for routine in routines if routine.simple]
         own = {function.name: (function, printed(lines)) for function, _, lines in self.kernels}
@@ -212,8 +216,9 @@ class _Renderer:
         lines.add("return bytes;")
         return lines
 
-    def run(self, hands_on: bool = False) -> Function:
-        """Lay out the arena, call the kernels in order, free it; or hand the call on, if that is possible by now."""
+    def run(self, most: float | None = None) -> Function:
+        """Lay out the arena, call the kernels in order, free it; or hand the call on, if that is possible by now, and
+        refuse it if it is one of more than so many operations."""
         program, names = self.program, self.names
         index = IndexPrinter(names.__getitem__)
         lines = Lines()
@@ -221,8 +226,10 @@ class _Renderer:
         declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
         declared += [("times", "void *restrict times")] if self.timed else []
         declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
-        if hands_on:
+        if most is not None:
             lines.add(f"if ({FULL} != NULL) return {FULL}({', '.join(name for name, _ in declared)});")
+            lines.add(f"{LEFT} -= {printed_operations(program, index.text)};")
+            lines.add(f"if ({LEFT} < 0.0) return 2;")
         if program.scratch:
             lines.add(f"const int64_t bytes = harp_scratch({', '.join(names[s] for s in program.sizes)});")
             lines.add("if (bytes < 0) return 1;")
@@ -250,7 +257,8 @@ class _Renderer:
         comment = "Runs the program; 1 if there is not enough memory."
         run = define("harp_run", declared, lines, comment, result="int")
         full = f"{EXPORTED} int (*{FULL})({', '.join(text for _, text in declared) or 'void'});"
-        return run._replace(parts=(tuple(code(full)),)) if hands_on else run
+        variables = f"{full}\n{EXPORTED} double {LEFT} = {most!r};"
+        return run if most is None else run._replace(parts=(tuple(code(variables)),))
 
     def argument(self, argument: Subarray, index: IndexPrinter) -> str:
         """A pointer to a buffer, or to a part of it."""

@@ -7,6 +7,7 @@ and how many steps of a loop run between two checks for interrupts; by the bound
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -50,11 +51,12 @@ from harp.trace.index.polynomial import (
     occurs,
     of,
 )
+from harp.trace.scalar.expr import Apply, Expr
+from harp.trace.scalar.expr import walk as walk_expr
+from harp.trace.scalar.ops import INFO
 
-# So many multiply-adds of a matrix product cost as much as one operation elsewhere: its operands are in registers.
-_PRODUCT = 8
-# Operations for each element of a row that is sorted or searched.
-_ROW = 32
+# Without optimisation a function, which has at least such a weight, takes as long as so many times its weight.
+_LEAST_OF_A_FUNCTION, _FUNCTION = 12, 10
 # Operations of a point of a user's kernel that does not say how many it has.
 POINT = 16
 
@@ -117,14 +119,37 @@ class Amount(NamedTuple):
     bound: Bound
 
 
+class Costs(NamedTuple):
+    """What a value costs, in operations; a multiply-add of a matrix product, and an element of a row that is sorted or
+    searched."""
+
+    value: Callable[[Expr], int]
+    product: Amount
+    row: int
+
+
+def _plain_operations(value: Expr) -> int:
+    """Operations that take as long as a value without optimisation: a sine takes some 500 ns."""
+    weights = [INFO[e.op].weight for e in walk_expr((value,)) if isinstance(e, Apply)]
+    return sum(weight * _FUNCTION if weight >= _LEAST_OF_A_FUNCTION else max(weight, 1) for weight in weights)
+
+
+# With optimisation the operands of products are in registers, and functions are computed in vectors.
+_OPTIMISED = Costs(count_operations, Amount("1.0/8", Bound(1 / 8)), 32)
+# Without it each operation takes some 4 ns, and a multiply-add 10.
+_PLAIN = Costs(_plain_operations, Amount("2.5", Bound(2.5)), 128)
+
+
 class Work:
     """The work of statements. `text` prints an index expression by names that are valid where the work is printed.
 
     Loops and lets inside of a statement are not valid there: an extent that they change is taken at its maximum.
     """
 
-    def __init__(self, text: Callable[[Index], str], bound: Callable[[Index], Bound] = bound_of) -> None:
-        self._text, self._bound = text, bound
+    def __init__(
+        self, text: Callable[[Index], str], bound: Callable[[Index], Bound] = bound_of, costs: Costs = _OPTIMISED
+    ) -> None:
+        self._text, self._bound, self._costs = text, bound, costs
 
     def of(self, stmt: Stmt, inside: tuple[Loop, ...] = ()) -> Amount:
         """The work of a statement inside of these loops."""
@@ -132,14 +157,14 @@ class Work:
 
     def _amount(self, stmt: Stmt, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
         if isinstance(stmt, Store):
-            return _fixed(1 + count_operations(stmt.value))
+            return _fixed(1 + self._costs.value(stmt.value))
         if isinstance(stmt, Nest):
             return self._nest(stmt, lets, inside)
         if isinstance(stmt, Row):
-            return _times([self._extent(stmt.lane.extent, lets, inside), _fixed(_ROW)])
+            return _times([self._extent(stmt.lane.extent, lets, inside), _fixed(self._costs.row)])
         if isinstance(stmt, LibraryCall):
             extents = (self._extent(loop.extent, lets, inside) for loop in stmt.loops)
-            return _times([*extents, *[Amount(f"1.0/{_PRODUCT}", Bound(1 / _PRODUCT))] * (stmt.routine in PRODUCTS)])
+            return _times([*extents, *[self._costs.product] * (stmt.routine in PRODUCTS)])
         if isinstance(stmt, Alloc):
             return self._amount(stmt.body, lets, inside)
         if isinstance(stmt, Repeat):
@@ -181,7 +206,7 @@ class Work:
 
 
 def operations(program: Program, sizes: Sequence[int]) -> float:
-    """The work of a call with these sizes; infinite if data decide how often a loop runs."""
+    """The work of a call with these sizes, without optimisation; infinite if data decide how often a loop runs."""
     total = 0.0
     given: dict[Atom, int] = dict(zip(program.sizes, sizes, strict=True))
     for call in program.calls:
@@ -195,8 +220,23 @@ def operations(program: Program, sizes: Sequence[int]) -> float:
         def number(p: Index, values: dict[Atom, int] = values) -> Bound:
             return Bound(inf if indirect_in(p) else float(max(evaluate(p, values.__getitem__), 0)))
 
-        total += Work(str, number).of(kernel.body).bound.factor
+        total += Work(str, number, _PLAIN).of(kernel.body).bound.factor
     return total
+
+
+def printed_operations(program: Program, text: Callable[[Index], str]) -> str:
+    """The same as a C expression of the program's sizes."""
+    terms = []
+    for call in program.calls:
+        kernel = program.kernels[call.kernel]
+        given: dict[Atom, Index] = dict(zip(kernel.sizes, call.sizes, strict=True))
+
+        @cache
+        def of_program(p: Index, given: dict[Atom, Index] = given) -> str:
+            return text(Substitution(given)(p))
+
+        terms.append(Work(of_program, costs=_PLAIN).of(kernel.body).text)
+    return " + ".join(terms) or "0.0"
 
 
 def _fixed(value: int) -> Amount:
