@@ -27,7 +27,7 @@ from harp.trace.graph.kernel_source import refusal
 # gcc 12 takes some 5 ms for a line with optimisation, and a tenth of that without. So from so many lines on a first
 # call gains time by a program without optimisation, unless it has much to do: an operation takes about 4 ns there, and
 # those of the call may take a fifth of the 5 ms for each line; those of all calls until then as long as the compiler.
-_LEAST_LINES = 120
+_LEAST_LINES = int(__import__("os").environ.get("LL", "120"))
 _OPERATIONS_OF_A_LINE = 2.5e5
 _CALLS = 5
 # A call with fewer operations does not wait for the pool of threads.

@@ -191,10 +191,13 @@ def _apart(accesses: Sequence[ElementAccess], atom: Atom, inside: set[Atom]) -> 
 
 def _are_one_lane(places: Sequence[tuple[Index, tuple[Index, ...]]], atom: Atom, inside: set[Atom]) -> bool:
     """Whether all indices are among `slope` ones that belong to one iteration, as 2*i and 2*i + 1."""
-    lanes = [_lane(p, atom, inside, conditions) for p, conditions in places]
-    if lanes[0] is None or len(set(lanes)) == 1:
-        return lanes[0] is not None
-    slope, outer, sign = lanes[0]
+    first = _lane(places[0][0], atom, inside, places[0][1])
+    if first is None:
+        return False
+    lanes = [first, *(_lane(p, atom, inside, conditions) for p, conditions in places[1:])]
+    if len(set(lanes)) == 1:
+        return True
+    slope, outer, sign = first
     shifts = [None if lane is None else (lane[1] - outer).constant for lane in lanes]
     known = [shift for shift in shifts if shift is not None]
     if len(known) < len(shifts):
@@ -210,7 +213,7 @@ def _lane(
     """(slope, outer, sign) of `slope*atom + sign*inner + outer` with `0 <= inner < slope`, if `p` has this form under
     the conditions. With `start` as `outer`, other invariant terms are part of `inner`."""
     parts = split_linear(p, atom)
-    if parts is None:
+    if parts is None or parts[0] is ZERO:
         return None
     slope, rest = parts
     varying = from_terms({m: c for m, c in rest.terms if _varies(m, inside)}) if start is None else rest - start

@@ -362,6 +362,7 @@ def atoms_in(p: Index) -> frozenset[Atom]:
 
 
 @lru_cache(maxsize=1 << 14)
+@lru_cache(maxsize=1 << 14)
 def loops_in(p: Index) -> frozenset[Loop]:
     """The loops on which the value of `p` depends."""
     return frozenset(a for a in depends_on(p) if isinstance(a, Loop))

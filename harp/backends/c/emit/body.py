@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from harp.backends.c.emit import custom_kernels, function
 from harp.backends.c.emit.function import parameter
-from harp.backends.c.emit.work import Work, bound_of
+from harp.backends.c.emit.work import Work, bound_of, no_text
 from harp.backends.c_family.library import MATRICES_USE, matrix_kernel
 from harp.backends.c_family.statements import STATEMENTS, Statements
 from harp.backends.c_family.values import bare, code
@@ -91,7 +91,7 @@ class Body(Statements):
         few = extent.constant is not None and extent.constant <= _FEW
         if few or loop.loop is self._range or (isinstance(loop, For) and loop.kind is LoopKind.SEARCH):
             return None
-        factor, degree = bound_of(extent).times(Work(str).of(step, (loop.loop,)).bound)
+        factor, degree = bound_of(extent).times(Work(no_text).of(step, (loop.loop,)).bound)
         if (degree == 0 and factor <= _SHORT) or (degree == 1 and factor <= _EACH and self._loops):
             return None
         return Work(self._bare).of(step, (loop.loop,)).text

@@ -7,7 +7,7 @@ and how many steps of a loop run between two checks for interrupts; by the bound
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil, inf
 from typing import NamedTuple
 
@@ -77,6 +77,7 @@ class Bound(NamedTuple):
         return Bound(self.factor * other.factor, self.degree + other.degree)
 
 
+@lru_cache(maxsize=1 << 12)
 def bound_of(p: Index) -> Bound:
     """A bound on an index expression."""
     for monomial, coefficient in p.terms:
@@ -140,6 +141,11 @@ _OPTIMISED = Costs(count_operations, Amount("1.0/8", Bound(1 / 8)), 32)
 _PLAIN = Costs(_plain_operations, Amount("2.5", Bound(2.5)), 128)
 
 
+def no_text(p: Index) -> str:
+    """For those who ask for the bound only."""
+    return ""
+
+
 class Work:
     """The work of statements. `text` prints an index expression by names that are valid where the work is printed.
 
@@ -195,10 +201,12 @@ class Work:
         return _times([*extents, self._amount(stmt.body, lets, inside)])
 
     def _extent(self, p: Index, lets: dict[Atom, Index], inside: tuple[Loop, ...]) -> Amount:
-        p = Substitution(lets)(p)
+        p = Substitution(lets)(p) if lets else p
+        depends = loops_in(p) if inside else frozenset[Loop]()
         for loop in reversed(inside):
-            if loop in loops_in(p):
-                p = Substitution({loop: loop.extent - 1 if _slope(p, loop) > 0 else ZERO})(p)
+            if loop in depends:
+                p = _at_most(p, loop)
+                depends = loops_in(p)
         if indirect_in(p):  # an element that may not be computed yet
             return Amount(f"{STEPS}.0", self._bound(p))
         number = p.constant
@@ -220,7 +228,7 @@ def operations(program: Program, sizes: Sequence[int]) -> float:
         def number(p: Index, values: dict[Atom, int] = values) -> Bound:
             return Bound(inf if indirect_in(p) else float(max(evaluate(p, values.__getitem__), 0)))
 
-        total += Work(str, number, _PLAIN).of(kernel.body).bound.factor
+        total += Work(no_text, number, _PLAIN).of(kernel.body).bound.factor
     return total
 
 
@@ -255,6 +263,12 @@ def _sum(terms: Sequence[Amount]) -> Amount:
     for term in terms:
         bound = bound.plus(term.bound)
     return Amount(f"({' + '.join(term.text for term in terms) or '0.0'})", bound)
+
+
+@lru_cache(maxsize=1 << 12)
+def _at_most(p: Index, loop: Loop) -> Index:
+    """An extent at the end of an enclosing loop at which it is largest."""
+    return Substitution({loop: loop.extent - 1 if _slope(p, loop) > 0 else ZERO})(p)
 
 
 def _slope(p: Index, loop: Loop) -> int:
