@@ -159,7 +159,8 @@ def _not_found(a: _Matrix, result: _Matrix) -> NDArray:
 
 def _not_finite(flags: _Flags, operands: Sequence[_Matrix], result: _Matrix) -> NDArray:
     """Whether finite matrices have other results."""
-    return np.logical_and.reduce([np.isfinite(a).all((-2, -1)) for a in operands]) & ~np.isfinite(result).all((-2, -1))
+    given = np.logical_and.reduce([np.isfinite(a).all((-2, -1)) for a in operands])
+    return np.asarray(given & ~np.isfinite(result).all((-2, -1)))
 
 
 def _square(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
