@@ -37,6 +37,7 @@ from harp.numpy.sorting import argsort
 from harp.numpy.stacking import atleast_2d
 from harp.numpy.types import finfo
 from harp.scipy.banded import cho_solve_banded, cholesky_banded, solve_banded, solveh_banded
+from harp.scipy.schur import funm, hessenberg, rsf2csf, schur
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
@@ -61,6 +62,8 @@ __all__ = [
     "eigh",
     "expm",
     "expm_frechet",
+    "funm",
+    "hessenberg",
     "inv",
     "lstsq",
     "lu",
@@ -69,6 +72,8 @@ __all__ = [
     "pinv",
     "polar",
     "qr",
+    "rsf2csf",
+    "schur",
     "solve",
     "solve_banded",
     "solve_triangular",

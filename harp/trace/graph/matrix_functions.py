@@ -10,6 +10,9 @@
     qr[complete](a)                    q, r: a = q @ r, q with orthonormal columns, r upper triangular
     eigh[vectors](a)                   w, v: a @ v = v * w, for the lower triangle of a Hermitian matrix, w ascending
     eig[vectors](a)                    w, v: the same for any square matrix, complex
+    schur(a)                           t, z: a = z @ t @ z.mH, z unitary, t upper triangular, for real a with blocks of
+                                       2 on its diagonal, whose eigenvalues are complex
+    hessenberg(a)                      h, q: a = q @ h @ q.mH, q unitary, h zero below the diagonal under the main one
     svd[vectors, full](a)              u, s, vh: a = u * s @ vh, s descending
     fft[by_size, by_root, inverse](x)  y[k] = sum of x[j] * exp(-2i*pi*j*k/n), or with exp(+2i*...) if `inverse`,
                                        divided by n or by its root; along the first of two axes, as the next two
@@ -35,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harp.trace.graph.routines import PureFunction
+from harp.trace.graph.schur_form import hessenberg, schur
 from harp.trace.index.division import floordiv, minimum
 from harp.trace.index.polynomial import Index, Shape, product
 from harp.trace.interning import InternedBase, InternedByName
@@ -60,6 +64,8 @@ class MatrixOp(enum.Enum):
     FFT = "fft"
     RFFT = "rfft"
     IRFFT = "irfft"
+    SCHUR = "schur"
+    HESSENBERG = "hessenberg"
 
     __hash__ = object.__hash__  # by C, as keys of nodes need it
 
@@ -165,6 +171,10 @@ def _not_finite(flags: _Flags, operands: Sequence[_Matrix], result: _Matrix) -> 
 
 def _square(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
     return ((shapes[0], dtype),)
+
+
+def _pair(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    return (shapes[0], dtype), (shapes[0], dtype)
 
 
 def _like_last(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
@@ -361,5 +371,9 @@ MATRICES: dict[MatrixOp, MatrixInfo] = {
     MatrixOp.FFT: MatrixInfo((2,), _like_last, (Fraction(5), _length), _fft, is_transform=True),
     MatrixOp.RFFT: MatrixInfo((2,), _half, (Fraction(5, 2), _length), _rfft, is_transform=True),
     MatrixOp.IRFFT: MatrixInfo((2,), _real, (Fraction(5), _length), _irfft, is_transform=True, has_length=True),
+    MatrixOp.SCHUR: MatrixInfo(
+        (2,), _pair, (Fraction(25), _cube), lambda a: schur(_finite(a)), refuses=_NOT_FOUND.format("Schur form")
+    ),
+    MatrixOp.HESSENBERG: MatrixInfo((2,), _pair, (Fraction(14, 3), _cube), lambda a: hessenberg(_finite(a))),
 }
 # fmt: on
