@@ -24,7 +24,8 @@ static int one(int flags, void *const *arrays, const int64_t *sizes)
         info = 1;
     else if (n > 0) {
 #if defined(HARP_COMPLEX)
-        LAPACK(GEES, gees)("V", "N", NULL, &n, a, &n, &count, w, z, &n, work, &many, (real *)(w + n), NULL, &info, 1, 1);
+        LAPACK(GEES, gees)("V", "N", NULL, &n, a, &n, &count, w, z, &n, work, &many, (real *)(w + n), NULL, &info, 1,
+                           1);
 #else
         LAPACK(GEES, gees)("V", "N", NULL, &n, a, &n, &count, w, w + n, z, &n, work, &many, NULL, &info, 1, 1);
 #endif
