@@ -22,8 +22,8 @@ _NAMES = Names(
         "harp.lax.collectives": "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute psum psum_scatter",
         "harp.lax.convolution": "conv conv_dimension_numbers conv_general_dilated conv_transpose "
         "conv_with_general_padding ConvDimensionNumbers",
-        "harp.lax.gathering": "gather GatherDimensionNumbers GatherScatterMode scatter scatter_add scatter_max "
-        "scatter_min scatter_mul scatter_sub ScatterDimensionNumbers",
+        "harp.lax.gathering": "gather GatherDimensionNumbers GatherScatterMode scatter scatter_add scatter_apply "
+        "scatter_max scatter_min scatter_mul scatter_sub ScatterDimensionNumbers",
         "harp.lax.mapping": "map",
         "harp.lax.padding": "pad",
         "harp.lax.pooling": "reduce_window",

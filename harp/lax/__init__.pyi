@@ -45,6 +45,7 @@ from harp.lax.gathering import (
     gather as gather,
     scatter as scatter,
     scatter_add as scatter_add,
+    scatter_apply as scatter_apply,
     scatter_max as scatter_max,
     scatter_min as scatter_min,
     scatter_mul as scatter_mul,

@@ -6,17 +6,18 @@ with their derivatives and batches. A window counts as a whole: one that is part
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, ShapeError
-from harp.numpy.creation import arange
-from harp.numpy.elementwise import clip, greater_equal, less_equal, logical_and, minimum
+from harp.numpy.creation import arange, full, zeros
+from harp.numpy.elementwise import clip, greater_equal, less, less_equal, logical_and, minimum
 from harp.numpy.elementwise import where as choose
 from harp.numpy.manipulation import broadcast_to, expand_dims, reshape, transpose
+from harp.numpy.reductions import max as max_
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.at import Updates
 from harp.trace.array.primitives import as_array, as_tuple
@@ -24,6 +25,8 @@ from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, resolve, to_index, unify, wrap
 from harp.trace.source_locations import where
+from harp.transforms.batching.vmap import vmap
+from harp.transforms.control.scan import fori_loop
 
 # The largest index that has a sign.
 _LAST = np.uint64(2**63 - 1)
@@ -221,9 +224,7 @@ def _scatter(
         raise ShapeError(
             f"updates have {indices.ndim - 1} axes of places and {windows} of windows, not {values.ndim}{where()}"
         )
-    left_out = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
-    kept = iter(numbers.offset_dims)
-    sizes = [1 if axis in left_out else values.shape[next(kept)] for axis in range(array.ndim)]
+    sizes = _sizes(numbers, array.ndim, values.shape)
     keys, order = _windows(array, indices, numbers, sizes, how)
     values = transpose(values, [order.index(k) for k in range(len(order))])
     for axis, size in enumerate(node_of(indices).shape[:-1]):
@@ -233,6 +234,13 @@ def _scatter(
         keys, array = (broadcast_to(as_array(0).astype(i64), indices.shape[:-1]),), expand_dims(array)
     result: Array = getattr(Updates(array, keys), name)(values, _CALLED[how], unique_indices and not number)
     return result[0] if number else result
+
+
+def _sizes(numbers: GatherDimensionNumbers, rank: int, shape: Sequence[object]) -> list[object]:
+    """Of windows along each axis of an array, which updates of a shape are for."""
+    left_out = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
+    kept = iter(numbers.offset_dims)
+    return [1 if axis in left_out else shape[next(kept)] for axis in range(rank)]
 
 
 def scatter(
@@ -362,3 +370,40 @@ def scatter_max(
     """
     rest = dimension_numbers, indices_are_sorted, unique_indices, mode
     return _scatter("max", operand, scatter_indices, updates, *rest)
+
+
+def scatter_apply(
+    operand: object,
+    scatter_indices: object,
+    func: Callable[[Array], object],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: object = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: str | GatherScatterMode | None = None,
+) -> Array:
+    """The array with a function of each number of a window in its place, as `scatter` with updates of a shape.
+
+    A number that is in several windows is replaced as many times; by `unique_indices` once. Unlike JAX's, this has
+    derivatives.
+
+    >>> import harp.numpy as hnp
+    >>> numbers = ScatterDimensionNumbers((), (0,), (0,))
+    >>> scatter_apply(hnp.asarray([2, 3, 4]), hnp.asarray([[0], [2], [0]]), hnp.square, numbers, update_shape=(3,))
+    Array([16,  3, 16])
+    """
+    array, shape = as_array(operand), as_tuple(update_shape)
+    ones = full(shape, 1, i64)
+    counts = scatter_add(zeros(array.shape, i64), scatter_indices, ones, dimension_numbers, mode=mode)
+    numbers = GatherDimensionNumbers(*map(tuple, dimension_numbers))
+    sizes = _sizes(numbers, array.ndim, shape)
+    times = gather(counts, scatter_indices, numbers, sizes, mode=mode, fill_value=0)
+    each = vmap(func)
+
+    def applied(k: Array, found: Array) -> Array:
+        return choose(less(k, times), reshape(each(reshape(found, (-1,))), found.shape), found)
+
+    taken = gather(array, scatter_indices, numbers, sizes, mode=mode, fill_value=0)
+    found = applied(as_array(0), taken) if unique_indices else fori_loop(0, max_(times, initial=0), applied, taken)
+    return scatter(array, scatter_indices, found, dimension_numbers, unique_indices=unique_indices, mode=mode)

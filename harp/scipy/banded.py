@@ -11,7 +11,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from harp.errors import ArgumentError, ShapeError
+import numpy as np
+
+from harp.errors import ArgumentError, LinAlgError, ShapeError
 from harp.numpy.complexes import conj, real
 from harp.numpy.creation import zeros
 from harp.numpy.elementwise import sqrt
@@ -23,11 +25,12 @@ from harp.numpy.reductions import sum as sum_
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_flag, as_integer, emit
-from harp.trace.graph.matrix_functions import MatrixOp
+from harp.trace.graph.matrix_functions import MATRICES, MatrixOp
 from harp.trace.graph.node import positions
 from harp.trace.graph.view import view
 from harp.trace.index.polynomial import Index, as_index
 from harp.trace.scalar.expr import const
+from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import require_at_least_one, resolve, resolve_all, to_index, unify
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
@@ -46,8 +49,9 @@ def solve_banded(
     """The x for which `a @ x` is `b`, for a matrix with l diagonals below the main one, and u above it.
 
     `ab` has them as l + u + 1 rows: `ab[u + i - j, j]` is `a[i, j]`. `b` is a vector if it has one axis, else a matrix
-    of columns; axes in front broadcast. Where a matrix is singular, the result has infinities or NaN. Raises ShapeError
-    for sizes that do not fit, ArgumentError for l and u that are no numbers of diagonals.
+    of columns; axes in front broadcast. Raises ShapeError for sizes that do not fit, ArgumentError for l and u that are
+    no numbers of diagonals, LinAlgError for a singular matrix; in functions that are traced, as by `harp.jit`, there
+    are infinities or NaN instead.
 
     >>> import numpy as np
     >>> solve_banded((1, 1), np.array([[0.0, 1.0, 1.0], [2.0, 2.0, 2.0], [1.0, 1.0, 0.0]]), np.array([3.0, 4.0, 3.0]))
@@ -150,7 +154,8 @@ def cholesky_banded(ab: object, overwrite_ab: bool = False, lower: bool = False,
     """The diagonals of the upper triangular U with `U.mT.conj() @ U` equal to a Hermitian matrix, given those of this
     matrix; with `lower` of the L with `L @ L.mT.conj()`. See `solveh_banded`.
 
-    NaN where the matrix is not positive definite. Where SciPy leaves what is no element as it was, zeros.
+    Where SciPy leaves what is no element as it was, zeros. Raises LinAlgError for a matrix that is not positive
+    definite; in functions that are traced there is NaN instead.
 
     >>> import numpy as np
     >>> cholesky_banded(np.array([[0.0, 2.0], [4.0, 5.0]]))
@@ -162,6 +167,8 @@ def cholesky_banded(ab: object, overwrite_ab: bool = False, lower: bool = False,
     one = as_flag("lower of cholesky_banded", lower)
     below = _adjoint(diagonals.shape[-2] - 1, _adjoint(0, diagonals) if one else diagonals)
     factor = _factor(moveaxis(below, -1, 0))
+    if current() is None and np.any(np.isfinite(below).all((-2, -1)) & ~np.isfinite(factor).all((-2, -1))):
+        raise LinAlgError(f"the matrix {MATRICES[MatrixOp.CHOLESKY].refuses}{place()}")
     return astype(factor if one else _adjoint(0, factor), result)
 
 

@@ -14,12 +14,11 @@ import operator
 from functools import reduce
 from typing import Any
 
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError
 from harp.numpy.complexes import conj
 from harp.numpy.creation import arange, asarray, eye, tril, triu, zeros
 from harp.numpy.elementwise import abs, ceil, equal, exp, exp2, log2, maximum, sqrt, where
 from harp.numpy.indexing import take_along_axis
-from harp.numpy.joining import concatenate
 from harp.numpy.linalg.batches import adjoint, lapack, operands, require_matrices, require_square
 from harp.numpy.linalg.eigen import eigh
 from harp.numpy.linalg.factors import cholesky as lower_cholesky
@@ -28,21 +27,34 @@ from harp.numpy.linalg.products import matmul
 from harp.numpy.linalg.singular import lstsq, pinv, svd
 from harp.numpy.linalg.systems import det, inv, slogdet, solve
 from harp.numpy.linalg.triangular import by_columns, solve_triangular, substituted
-from harp.numpy.manipulation import broadcast_to, flip, matrix_transpose
+from harp.numpy.manipulation import broadcast_to, matrix_transpose
 from harp.numpy.padding import pad
 from harp.numpy.reductions import any as any_
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import argsort
-from harp.numpy.stacking import atleast_2d
 from harp.numpy.types import finfo
 from harp.scipy.banded import cho_solve_banded, cholesky_banded, solve_banded, solveh_banded
+from harp.scipy.matrices import (
+    block_diag,
+    circulant,
+    companion,
+    convolution_matrix,
+    dft,
+    fiedler,
+    hadamard,
+    hankel,
+    helmert,
+    hilbert,
+    leslie,
+    toeplitz,
+)
+from harp.scipy.schur import funm, hessenberg, rsf2csf, schur
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
 from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.scalar.dtypes import c64, c128, f32, real_of
-from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
 from harp.transforms.autodiff.custom import custom_jvp
 from harp.transforms.autodiff.forward import jvp
@@ -57,11 +69,23 @@ __all__ = [
     "cho_solve_banded",
     "cholesky",
     "cholesky_banded",
+    "circulant",
+    "companion",
+    "convolution_matrix",
     "det",
+    "dft",
     "eigh",
     "expm",
     "expm_frechet",
+    "fiedler",
+    "funm",
+    "hadamard",
+    "hankel",
+    "helmert",
+    "hessenberg",
+    "hilbert",
     "inv",
+    "leslie",
     "lstsq",
     "lu",
     "lu_factor",
@@ -69,6 +93,8 @@ __all__ = [
     "pinv",
     "polar",
     "qr",
+    "rsf2csf",
+    "schur",
     "solve",
     "solve_banded",
     "solve_triangular",
@@ -355,43 +381,3 @@ def polar(a: object, side: str = "right") -> tuple[Array, Array]:
     u, values, vh = svd(a, full_matrices=False)
     basis = u if side == "left" else adjoint(vh)
     return matmul(u, vh), matmul(basis * values[..., None, :], adjoint(basis))
-
-
-# -- matrices of a structure ---------------------------------------------------------------------------------------
-
-
-def toeplitz(c: object, r: object = None) -> Array:
-    """The matrix whose diagonals have one value each: `c` is its first column, and `r` its first row, without the
-    first element; by default the conjugate of `c`.
-
-    >>> import numpy as np
-    >>> toeplitz(np.array([1, 2, 3]), np.array([0, 8]))
-    Array([[1, 8],
-           [2, 1],
-           [3, 2]])
-    """
-    column = as_array(c)
-    row = conj(column) if r is None else as_array(r)
-    if column.ndim < 1 or row.ndim < 1:
-        raise ShapeError(f"c and r of toeplitz have axes, a column and a row{place()}")
-    m, n = column.shape[-1], row.shape[-1]
-    values = concatenate((flip(column, -1), row[..., 1:]), axis=-1)
-    return values[..., m - 1 - arange(m)[:, None] + arange(n)]
-
-
-def block_diag(*arrs: object) -> Array:
-    """The matrix with these matrices along its diagonal, and zeros elsewhere; vectors are rows.
-
-    >>> import numpy as np
-    >>> block_diag(np.array([[1, 2]]), 3)
-    Array([[1, 2, 0],
-           [0, 0, 3]])
-    """
-    blocks: list[Any] = [atleast_2d(array) for array in (arrs or (zeros((1, 0)),))]
-    rows, before, total = [], 0, sum(block.shape[1] for block in blocks)
-    for block in blocks:
-        if block.ndim > 2:
-            raise ShapeError(f"block_diag takes matrices, not arrays with {plural(block.ndim, 'axes')}{place()}")
-        rows.append(pad(block, ((0, 0), (before, total - before - block.shape[1]))))
-        before = before + block.shape[1]
-    return concatenate(rows)

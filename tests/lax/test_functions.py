@@ -20,7 +20,7 @@ FUNCTIONS_OF_FUNCTIONS = {
     *("custom_linear_solve", "custom_root"),  # tests/transforms/test_implicit.py
 }
 # By dimension numbers (tests/lax/test_gathering.py).
-BY_NUMBERS = {"gather", "scatter", *(f"scatter_{how}" for how in ("add", "max", "min", "mul", "sub"))}
+BY_NUMBERS = {"gather", "scatter", *(f"scatter_{how}" for how in ("add", "apply", "max", "min", "mul", "sub"))}
 # Of examples of a batch (tests/transforms/batching/test_named_axes.py).
 OF_BATCHES = {
     *("all_gather", "all_to_all", "axis_index", "axis_size", "pmax", "pmean", "pmin", "ppermute", "psum"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,6 +13,7 @@ import harp
 import harp.numpy as hnp
 from harp import lax
 from harp.errors import ArgumentError, DTypeError, ShapeError
+from harp.test_util import check_grads
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(4, 5, 3))
@@ -92,10 +94,10 @@ def scattered(x, indices, updates, name, mode, how):
     return result
 
 
-def all_of(lax, name, mode, x, indices, updates):
+def all_of(lax, name, mode, x, indices, updates, fill_value=None):
     numbers = CASES[name][2]
     taken = lax.GatherDimensionNumbers(*numbers)
-    found = {"gather": lax.gather(x, indices, taken, CASES[name][3], mode=mode)}
+    found = {"gather": lax.gather(x, indices, taken, CASES[name][3], mode=mode, fill_value=fill_value)}
     put = lax.ScatterDimensionNumbers(*numbers)
     return found | {how: getattr(lax, how)(x, indices, updates, put, mode=mode) for how in UPDATES}
 
@@ -147,24 +149,101 @@ def test_sizes_are_free():
         npt.assert_allclose(sums, expected)
 
 
-def test_derivatives_and_batches():
-    x, indices, updates = of_case("windows", "fill")
-    numbers = lax.GatherDimensionNumbers(*CASES["windows"][2])
-    put = lax.ScatterDimensionNumbers(*CASES["windows"][2])
-    weights = RNG.normal(size=updates.shape)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", [name for name in CASES if not name.startswith(("no ", "empty"))])
+def test_derivatives_beside_differences(name, mode):
+    x, indices, updates = of_case(name, mode)
 
-    def taken(x):
-        return hnp.sum(weights * lax.gather(x, indices, numbers, CASES["windows"][3], fill_value=0.0))
+    def curved(x, updates):
+        found = all_of(lax, name, mode, x, indices, updates, fill_value=0.25)
+        return {how: hnp.sin(array) for how, array in found.items()}
 
-    expected = scattered(np.zeros_like(x), indices, weights, "windows", "fill", "scatter_add")
-    npt.assert_allclose(harp.grad(taken)(x), expected)
-    outer = RNG.normal(size=x.shape)
-    by_updates = harp.grad(lambda u: hnp.sum(outer * lax.scatter_add(x, indices, u, put)))(updates)
-    npt.assert_allclose(by_updates, np.nan_to_num(gathered(outer, indices, "windows", "fill", updates.shape)))
-    many = np.stack([x, 2 * x, -x])
-    found = harp.vmap(lambda a: lax.gather(a, indices, numbers, CASES["windows"][3]))(many)
-    for a, b in zip(np.asarray(found), many, strict=True):
-        npt.assert_array_equal(a, gathered(b, indices, "windows", "fill", updates.shape))
+    check_grads(harp.jit(curved), (x / 10, updates / 10), 2)
+
+
+def test_extrema_share_slopes_where_they_are_equal():
+    put = lax.ScatterDimensionNumbers((), (0,), (0,))
+    places, weights = np.array([[0], [0], [2]]), np.array([1.0, 2.0, 4.0])
+
+    for how in (lax.scatter_min, lax.scatter_max):
+        slopes = harp.grad(lambda x, u, how=how: hnp.sum(weights * how(x, places, u, put)), argnums=(0, 1))
+        of_array, of_updates = slopes(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0, 3.0]))
+        npt.assert_allclose(of_array, [1 / 3, 2, 2])
+        npt.assert_allclose(of_updates, [1 / 3, 1 / 3, 2])
+
+
+@pytest.mark.parametrize("name", ["windows behind", "batches", "no place", "no row"])
+def test_batches(name):
+    """Of arrays, indices, updates, and each two and all of them, beside one after the other."""
+    given = [of_case(name, "fill") for _ in range(3)]
+    stacked = [np.stack(arrays) for arrays in zip(*given, strict=True)]
+    axes = [axes for axes in product((0, None), repeat=3) if 0 in axes]
+
+    def batches(stacked):
+        def each(axes):
+            f = partial(all_of, lax, name, "fill")
+            return harp.vmap(f, axes)(*(a if axis == 0 else a[0] for a, axis in zip(stacked, axes, strict=True)))
+
+        return list(map(each, axes))
+
+    stacked = [*map(hnp.asarray, stacked)]
+    for found in (harp.jit(batches)(stacked), batches(stacked)):
+        for own, results in zip(axes, found, strict=True):
+            for k in range(3):
+                x, i, u = (given[k if axis == 0 else 0][place] for place, axis in enumerate(own))
+                expected = gathered(x, i, name, "fill", u.shape)
+                npt.assert_array_equal(results["gather"][k], expected, err_msg=str(own))
+                for how in UPDATES:
+                    expected = scattered(x, i, u, name, "fill", how)
+                    npt.assert_allclose(results[how][k], expected, rtol=1e-12, atol=1e-12, err_msg=f"{how} {own}")
+
+
+def test_derivatives_of_batches():
+    given = [of_case("windows", "clip") for _ in range(3)]
+    stacked = [hnp.asarray(np.stack(arrays)) for arrays in zip(*given, strict=True)]
+
+    def slopes(x, i, u):
+        def loss(x, u):
+            return sum(hnp.sum(found**2) for found in all_of(lax, "windows", "clip", x, i, u).values())
+
+        return harp.grad(loss, argnums=(0, 1))(x, u)
+
+    found, one = harp.jit(harp.vmap(slopes))(*stacked), harp.jit(slopes)
+    for k, arrays in enumerate(given):
+        for batch, alone in zip(found, one(*arrays), strict=True):
+            npt.assert_allclose(batch[k], alone, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["elements", "windows", "batches", "no row"])
+@pytest.mark.parametrize("mode", ["fill", "clip"])
+def test_scatter_apply(name, mode):
+    x, indices, updates = of_case(name, mode)
+    put = lax.ScatterDimensionNumbers(*CASES[name][2])
+
+    def halved(x, i):
+        return lax.scatter_apply(x, i, lambda v: v / 2 + 1, put, update_shape=updates.shape, mode=mode)
+
+    expected = x.copy()
+    for _, target in elements(x.shape, indices, CASES[name][2], CASES[name][3], mode == "clip"):
+        if target is not None:
+            expected[target] = expected[target] / 2 + 1
+    for f in (halved, harp.jit(halved)):
+        npt.assert_allclose(f(x, indices), expected, rtol=1e-14)
+    check_grads(harp.jit(lambda x: hnp.sin(halved(x, indices))), (x / 10,), 2)
+    both = harp.jit(harp.vmap(halved))(np.stack([x, -x]), np.stack([indices, indices]))
+    npt.assert_allclose(both[0], expected, rtol=1e-14)
+    npt.assert_allclose(both[1], halved(-x, indices), rtol=1e-14)
+
+
+def test_scatter_apply_of_unique_indices_and_misfits():
+    put, x = lax.ScatterDimensionNumbers((), (0,), (0,)), np.array([2, 3, 4])
+    places = np.array([[2], [0], [7]])
+    found = lax.scatter_apply(x, places, lambda v: v * v, put, update_shape=(3,), unique_indices=True)
+    assert found.dtype == x.dtype and found.tolist() == [4, 3, 16]
+    with pytest.raises(ShapeError, match="axes of places"):
+        lax.scatter_apply(x, places, hnp.square, put)
+    with pytest.raises(ShapeError, match="same places"):
+        lax.scatter_apply(x, places, hnp.square, put, update_shape=(2,))
 
 
 def test_what_does_not_fit():

@@ -6,7 +6,7 @@ import scipy.linalg as truth
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, LinAlgError, NotFiniteError, ShapeError
 from harp.scipy import linalg
 from harp.test_util import check_grads
 
@@ -54,12 +54,39 @@ def test_pivots_and_singular_matrices():
     ab = np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 5.0], [1.0, 3.0, 0.0]])  # zeros on the diagonal
     solve = harp.jit(lambda ab, b: linalg.solve_banded((1, 1), ab, b))
     close(solve(ab, np.ones(3)), truth.solve_banded((1, 1), ab, np.ones(3)))
+    assert not np.isfinite(solve(np.zeros((3, 4)), np.ones(4))).any()
     for call in (solve, solve.__wrapped__):
-        assert not np.isfinite(call(np.zeros((3, 4)), np.ones(4))).any()
         assert np.isnan(call(np.full((3, 4), np.nan), np.ones(4))).all()
     close(solve(ab.astype(int), np.ones(3, int)), truth.solve_banded((1, 1), ab, np.ones(3)))
     half = linalg.solve_banded((0, 0), np.full((1, 2), 4, "float16"), np.ones(2, "float16"))
     assert half.dtype == np.float16 and half.tolist() == [0.25, 0.25]
+
+
+def test_what_has_no_solution_is_an_error_outside_of_jit():
+    """As a singular matrix is to `harp.numpy.linalg.solve`."""
+    singular = np.array([[0.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])  # the first two rows are the same
+    assert np.linalg.matrix_rank(dense(1, 1, singular)) == 2
+    hermitian = np.array([[0.0, 1.0], [1.0, 1.0]])
+    calls = {
+        "singular": (lambda ab, b: linalg.solve_banded((1, 1), ab, b), singular),
+        "singular, or": (linalg.solveh_banded, hermitian),
+        "positive definite": (lambda ab, b: linalg.cholesky_banded(ab), -hermitian),
+    }
+    for text, (call, ab) in calls.items():
+        b = np.ones(ab.shape[-1])
+        with pytest.raises(LinAlgError, match=text) as caught:
+            call(ab, b)
+        assert isinstance(caught.value, np.linalg.LinAlgError)
+        assert not np.isfinite(harp.jit(call)(ab, b)).all()
+        with pytest.raises(NotFiniteError):
+            harp.jit(call, check=True)(ab, b)
+    with pytest.raises(LinAlgError, match="singular"):
+        harp.jit(calls["singular"][0], check=True)(singular, np.ones(3))
+    many = np.stack([np.array([[0.0, 0.0, 0.0], [1.0, 2.0, 4.0], [0.0, 0.0, 0.0]]), singular])
+    with pytest.raises(LinAlgError, match=r"the matrix at \[1\] is singular"):
+        linalg.solve_banded((1, 1), many, np.ones((2, 3, 1)))
+    for b in (np.array([1.0, np.nan, 1.0]), np.array([np.inf, 1.0, 1.0])):  # are no matter of the matrix
+        assert not np.isfinite(linalg.solve_banded((1, 1), many[0], b)).all()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "complex128"])

@@ -17,7 +17,7 @@ PARAMETERS = {
     "poisson": (3.5,), "bernoulli": (0.3,), "binom": (10, 0.3), "geom": (0.3,), "nbinom": (5, 0.3),
 }  # fmt: skip
 JOINT = {"multivariate_normal", "dirichlet", "multinomial"}
-FUNCTIONS = {"mode", "rankdata", "sem"}
+FUNCTIONS = {"gaussian_kde", "mode", "rankdata", "sem"}
 NUMBERS = np.array([-3, -2, -1, -0.5, 0, 0.1, 0.5, 0.99, 1, 1.5, 2, 3, 5, 10, 11, 20, INF, -INF, NAN])
 SHARES = np.array([-0.1, 1e-10, 0.1, 0.5, 0.7, 1 - 1e-9, 1, 1.1, NAN])
 DISCRETE = ("betabinom", "poisson", "bernoulli", "binom", "geom", "nbinom")

@@ -29,6 +29,9 @@ NAMES = (
     "ssyevd dsyevd cheevd zheevd",
     "sgeev dgeev cgeev zgeev",
     "sgesdd dgesdd cgesdd zgesdd",
+    "sgees dgees cgees zgees",
+    "sgehrd dgehrd cgehrd zgehrd",
+    "sorghr dorghr cunghr zunghr",
 )
 # The transforms, for the dtypes of their operands.
 LOOPS = ("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft")

@@ -1,4 +1,5 @@
 # Written by tests/types/stubs.py.
+from harp.random.densities import gaussian_kde as gaussian_kde
 from harp.scipy.stats.families import (
     bernoulli as bernoulli,
     beta as beta,

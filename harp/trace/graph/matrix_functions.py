@@ -10,6 +10,9 @@
     qr[complete](a)                    q, r: a = q @ r, q with orthonormal columns, r upper triangular
     eigh[vectors](a)                   w, v: a @ v = v * w, for the lower triangle of a Hermitian matrix, w ascending
     eig[vectors](a)                    w, v: the same for any square matrix, complex
+    schur(a)                           t, z: a = z @ t @ z.mH, z unitary, t upper triangular, for real a with blocks of
+                                       2 on its diagonal, whose eigenvalues are complex
+    hessenberg(a)                      h, q: a = q @ h @ q.mH, q unitary, h zero below the diagonal under the main one
     svd[vectors, full](a)              u, s, vh: a = u * s @ vh, s descending
     fft[by_size, by_root, inverse](x)  y[k] = sum of x[j] * exp(-2i*pi*j*k/n), or with exp(+2i*...) if `inverse`,
                                        divided by n or by its root; along the first of two axes, as the next two
@@ -35,6 +38,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harp.trace.graph.routines import PureFunction
+from harp.trace.graph.schur_form import hessenberg, schur
 from harp.trace.index.division import floordiv, minimum
 from harp.trace.index.polynomial import Index, Shape, product
 from harp.trace.interning import InternedBase, InternedByName
@@ -60,6 +64,8 @@ class MatrixOp(enum.Enum):
     FFT = "fft"
     RFFT = "rfft"
     IRFFT = "irfft"
+    SCHUR = "schur"
+    HESSENBERG = "hessenberg"
 
     __hash__ = object.__hash__  # by C, as keys of nodes need it
 
@@ -72,7 +78,7 @@ class MatrixInfo:
     A transform takes log2(n) times as many operations, n being the length of the axis that it goes along. Where the row
     `has_length`, operands do not say how long the result is: that is a further shape, and the first argument in NumPy.
     `refuses` says what a matrix is that has no result, and what helps; `has_none`, which matrices of a batch these are,
-    by the flags, the first operand and the first result.
+    by the flags, the operands and the first result.
     """
 
     ranks: tuple[int, ...]
@@ -82,7 +88,9 @@ class MatrixInfo:
     is_transform: bool = False
     has_length: bool = False
     refuses: str = ""
-    has_none: Callable[[_Flags, _Matrix, _Matrix], NDArray] = lambda flags, a, result: _not_found(a, result)
+    has_none: Callable[[_Flags, Sequence[_Matrix], _Matrix], NDArray] = lambda flags, a, result: _not_found(
+        a[0], result
+    )
 
 
 @attrs.frozen(eq=False, weakref_slot=False)
@@ -115,7 +123,7 @@ class MatrixFunction(InternedBase, metaclass=InternedByName):
         row = MATRICES[self.op]
         if not row.refuses:
             return ""
-        places = np.argwhere(row.has_none(self.flags, operands[0], result)).tolist()
+        places = np.argwhere(row.has_none(self.flags, operands, result)).tolist()
         return f"the matrix{f' at {places[0]}' if places[0] else ''} {row.refuses}" if places else ""
 
     def compute(self, results: Sequence[tuple[tuple[int, ...], DType]], *operands: NDArray) -> list[object]:
@@ -144,9 +152,9 @@ def in_python(function: MatrixFunction) -> PureFunction:
     return PureFunction(function.compute, function.content(), vectorised=True, takes_results=True)
 
 
-def _has_zero(flags: _Flags, a: _Matrix, result: _Matrix, unit: bool = False) -> NDArray:
+def _has_zero(flags: _Flags, a: Sequence[_Matrix], result: _Matrix, unit: bool = False) -> NDArray:
     """Of triangles, which may have a `unit` diagonal that is not read: whether a number on the diagonal is 0."""
-    zero = (np.diagonal(a, axis1=-2, axis2=-1) == 0).any(-1)
+    zero = (np.diagonal(a[0], axis1=-2, axis2=-1) == 0).any(-1)
     return np.zeros_like(zero) if unit else np.asarray(zero)
 
 
@@ -155,8 +163,18 @@ def _not_found(a: _Matrix, result: _Matrix) -> NDArray:
     return np.asarray(np.isfinite(a).all((-2, -1)) & np.isnan(result).any(tuple(range(a.ndim - 2, result.ndim))))
 
 
+def _not_finite(flags: _Flags, operands: Sequence[_Matrix], result: _Matrix) -> NDArray:
+    """Whether finite matrices have other results."""
+    given = np.logical_and.reduce([np.isfinite(a).all((-2, -1)) for a in operands])
+    return np.asarray(given & ~np.isfinite(result).all((-2, -1)))
+
+
 def _square(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
     return ((shapes[0], dtype),)
+
+
+def _pair(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
+    return (shapes[0], dtype), (shapes[0], dtype)
 
 
 def _like_last(flags: _Flags, shapes: Sequence[Shape], dtype: DType) -> Results:
@@ -318,6 +336,7 @@ def _of_band(shapes: Sequence[Shape]) -> Index:
 
 
 _SINGULAR = "is singular: harp.numpy.linalg.lstsq and pinv take such, too"
+_SINGULAR_BAND = "is singular, or nearly: add a multiple of the identity, as to the row of its main diagonal"
 _NOT_FOUND = "has no {} that iterations have found: divide it by its largest number, or take float64"
 _NOT_POSITIVE = "is not positive definite: add a multiple of the identity, or take harp.numpy.linalg.eigh"
 
@@ -325,7 +344,7 @@ _NOT_POSITIVE = "is not positive definite: add a multiple of the identity, or ta
 MATRICES: dict[MatrixOp, MatrixInfo] = {
     MatrixOp.CHOLESKY: MatrixInfo(
         (2,), _square, (Fraction(1, 3), _cube), _cholesky,
-        refuses=_NOT_POSITIVE, has_none=lambda flags, a, result: _not_found(np.tril(a), result),
+        refuses=_NOT_POSITIVE, has_none=lambda flags, a, result: _not_found(np.tril(a[0]), result),
     ),
     MatrixOp.LU: MatrixInfo((2,), _lu_results, (Fraction(2, 3), _cube), _lu),
     MatrixOp.LU_SOLVE: MatrixInfo(
@@ -335,11 +354,13 @@ MATRICES: dict[MatrixOp, MatrixInfo] = {
         (2, 2), _like_last, (Fraction(1), _solved), _triangular,
         refuses=_SINGULAR, has_none=lambda flags, a, result: _has_zero(flags, a, result, flags[1]),
     ),
-    MatrixOp.SOLVE_BANDED: MatrixInfo((2, 2, 2), _like_last, (Fraction(2), _of_band), _banded),
+    MatrixOp.SOLVE_BANDED: MatrixInfo(
+        (2, 2, 2), _like_last, (Fraction(2), _of_band), _banded, refuses=_SINGULAR_BAND, has_none=_not_finite
+    ),
     MatrixOp.QR: MatrixInfo((2,), _qr_results, (Fraction(4), _cube), _qr),
     MatrixOp.EIGH: MatrixInfo(
         (2,), _eigh_results, (Fraction(9), _cube), _eigh,
-        refuses=_NOT_FOUND.format("eigenvalues"), has_none=lambda flags, a, result: _not_found(np.tril(a), result),
+        refuses=_NOT_FOUND.format("eigenvalues"), has_none=lambda flags, a, result: _not_found(np.tril(a[0]), result),
     ),
     MatrixOp.EIG: MatrixInfo(
         (2,), _eig_results, (Fraction(25), _cube), _eig, refuses=_NOT_FOUND.format("eigenvalues")
@@ -350,5 +371,9 @@ MATRICES: dict[MatrixOp, MatrixInfo] = {
     MatrixOp.FFT: MatrixInfo((2,), _like_last, (Fraction(5), _length), _fft, is_transform=True),
     MatrixOp.RFFT: MatrixInfo((2,), _half, (Fraction(5, 2), _length), _rfft, is_transform=True),
     MatrixOp.IRFFT: MatrixInfo((2,), _real, (Fraction(5), _length), _irfft, is_transform=True, has_length=True),
+    MatrixOp.SCHUR: MatrixInfo(
+        (2,), _pair, (Fraction(25), _cube), lambda a: schur(_finite(a)), refuses=_NOT_FOUND.format("Schur form")
+    ),
+    MatrixOp.HESSENBERG: MatrixInfo((2,), _pair, (Fraction(14, 3), _cube), lambda a: hessenberg(_finite(a))),
 }
 # fmt: on

@@ -22,9 +22,9 @@ enum { PARTS = 1 };
 #endif
 
 /* In the order of `NAMES` of `runtime/lapack.py`. */
-enum { POTRF, GETRF, TRSM, GELQF, ORGLQ, SYEVD, GEEV, GESDD };
+enum { POTRF, GETRF, TRSM, GELQF, ORGLQ, SYEVD, GEEV, GESDD, GEES, GEHRD, ORGHR };
 /* In the order of `LOOPS` there; beside each stands what it is given. */
-enum { FFT = GESDD + 1, IFFT = FFT + 2, RFFT_EVEN = FFT + 4, RFFT_ODD = FFT + 6, IRFFT = FFT + 8 };
+enum { FFT = ORGHR + 1, IFFT = FFT + 2, RFFT_EVEN = FFT + 4, RFFT_ODD = FFT + 6, IRFFT = FFT + 8 };
 #define LAPACK(name, type) ((type *)(uintptr_t)harp_lapack[1 + 4 * (name) + HARP_KIND])
 typedef const int64_t *integer;
 
