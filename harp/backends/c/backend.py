@@ -24,10 +24,9 @@ from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import refusal
 
-# gcc 12 takes some 5 ms for a line with optimisation, and a tenth of that without. So from so many lines on a first
-# call gains time by a program without optimisation, unless it has much to do: an operation takes about 4 ns there, and
-# those of the call may take a fifth of the 5 ms for each line; those of all calls until then as long as the compiler.
-_LEAST_LINES = int(__import__("os").environ.get("LL", "120"))
+# gcc 12 takes some 5 ms for a line with optimisation, and a tenth of that without. So a first call gains time by a
+# program without optimisation, unless it has much to do: an operation takes about 4 ns there, and those of the call may
+# take a fifth of the 5 ms for each line; those of all calls until then as long as the compiler.
 _OPERATIONS_OF_A_LINE = 2.5e5
 _CALLS = 5
 # A call with fewer operations does not wait for the pool of threads.
@@ -97,11 +96,10 @@ class CBackend:
 
 def _most_operations(source: Source, options: CompileOptions) -> float:
     """With so many operations at most a first call waits less for a program that is compiled without optimisation, and
-    runs some ten times as long; -1 if there are hardly any loops that no earlier program had."""
+    runs some ten times as long; -1 if earlier programs had all of the loops."""
     if options != CompileOptions() or not any(unit.kernel for unit in source.units):
         return -1.0
-    lines = missing_lines(source, options)
-    return _OPERATIONS_OF_A_LINE * lines if lines >= _LEAST_LINES else -1.0
+    return _OPERATIONS_OF_A_LINE * missing_lines(source, options) or -1.0
 
 
 _BACKEND = CBackend()

@@ -89,15 +89,15 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
 
 
 def missing_lines(source: Source, options: CompileOptions) -> int:
-    """The lines of the units whose object files are not in the cache; 0 if the library is. One of harp's own files, of
-    which the unit has a line, takes as long as some lines of a program."""
+    """The lines of the shared units whose object files are not in the cache; 0 if the library is. One of harp's own
+    files, of which the unit has a line, takes as long as some lines of a program."""
     toolchain = find_toolchain()
     if toolchain is None:
         return 0
     flags = (*base_flags(toolchain), *options.flags())
     if cache.has(cache_key(source.units, flags, toolchain), cache.LIBRARY):
         return 0
-    missing = [u for u in source.units if not (u.shared and cache.has(cache_key((u,), flags, toolchain), ".o"))]
+    missing = [u for u in source.units if u.shared and not cache.has(cache_key((u,), flags, toolchain), ".o")]
     return sum(_LINES_OF_A_FILE if unit.is_library else unit.text.count("\n") for unit in missing)
 
 

@@ -26,13 +26,12 @@ pytestmark = pytest.mark.skipif(CC is None, reason="no C compiler")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch, tmp_path):
-    """An empty cache, and quick programs however short they are."""
+    """An empty cache, and quick programs."""
     harp.wait_for_compilers()
     monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "_private", [])
     monkeypatch.setattr(settings, "verify", 0)
     monkeypatch.setattr(settings, "quick", True)
-    monkeypatch.setattr(backend, "_LEAST_LINES", 1)
     programs.forget()
     yield
     harp.wait_for_compilers()
