@@ -140,7 +140,8 @@ class Pass:
         tick()
         after = self.run(before)
         if settings.debug >= self.level:
-            show(self.level, f"after {self.name}{within}", self.text(after))
+            text = self.text(after)
+            show(self.level, f"after {self.name}{within}", text if text != self.text(before) else "(nothing changed)")
         if settings.verify >= (1 if self.ends_stage else 2):
             self.verify(before, after)
         if settings.verify >= 3 and not within:

@@ -15,6 +15,7 @@ import attrs
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Buffer, For, Kernel, Load, Nest, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Renaming, is_plain, nest, reads, rebuilt
+from harp.lower.loopir.origin import Storage
 from harp.lower.schedule.build import Built
 from harp.trace.graph.node import positions
 from harp.trace.index.bounds import nonnegative
@@ -110,6 +111,8 @@ def without_copies(built: Built) -> Built:
             if any(source in later for later in touched[number + 1 :]):
                 parts, behind = with_copied_parts(behind, source, target)
             if not any(source in effects(k.body).touched for k in behind[len(parts) :]):
+                if Storage.OF_LOOP not in built.origins.storage_of(target):
+                    built.origins.note_storage(target, Storage.UPDATED_PARTS if parts else Storage.UPDATED)
                 built.origins.note_moved(source, target)
                 kernels[number:] = behind
                 kernels[: number + len(parts)] = [_renamed(k, source, target) for k in kernels[: number + len(parts)]]

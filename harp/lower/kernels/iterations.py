@@ -249,6 +249,8 @@ class _Iteration:
         if in_place is not None:
             self.places[made] = place, ()
             self.origins.note_storage(place, storage)
+            if not copies(kernels, given, made):
+                self.note_storage(place, made)
             return in_place
         if place.space in MEMORY:
             other = self.new(made.dtype, made.shape)
@@ -281,9 +283,14 @@ class _Iteration:
             mine = Buffer(buffer.name, buffer.dtype, buffer.shape, Space.THREAD)
             self.of_step.append(mine)
         mine = mine or self.new(buffer.dtype, buffer.shape)
-        self.origins.note_storage(mine, *self.step.origins.storage_of(buffer))
+        self.note_storage(mine, buffer)
         self.places[buffer] = mine, ()
         return mine
+
+    def note_storage(self, place: Buffer, buffer: Buffer) -> None:
+        """Note what the step knows of one of its arrays; its arguments come from outside of the loop."""
+        known = self.step.origins.storage_of(buffer)
+        self.origins.note_storage(place, *(Storage.OF_OUTSIDE if s is Storage.OF_ARGUMENT else s for s in known))
 
     def result(self, number: int) -> Buffer:
         """The buffer of a result of the iteration, which may be unused."""

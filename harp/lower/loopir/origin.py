@@ -18,17 +18,22 @@ class Storage(Enum):
     OF_CAPTURED = "begins as a copy of a captured array, which keeps its elements"
     OF_RESULT = "begins as a copy of an array that is a result, too"
     OF_READ = "begins as a copy of an array that is read after the update"
-    OF_LOOP = "begins as a copy of what the loop starts from"
+    OF_LOOP = "begins as a copy of what the loop or branch starts from"
+    OF_OUTSIDE = "begins in each step as a copy of an array from outside of the loop or branch"
+    COPY = "is a copy of an argument or of another result: results share no memory with others"
     UPDATED = "is the array that the update changes: nothing reads its old elements later"
+    UPDATED_PARTS = "is the array that the update changes, after the parts that are read later were copied"
     DONATED = "is the memory of a donated argument"
-    IN_PLACE = "each step of the loop changes it in place: old elements are read before they are changed"
-    PARTS = "each step of the loop changes it in place, after it has copied the parts that it reads later"
-    TURNS = "two arrays take turns: a step of the loop reads old elements after it has changed some"
-    HANDS_ON = "two arrays take turns: another value that the loop carries takes the old elements over"
+    IN_PLACE = "each step changes it in place: old elements are read before they are changed"
+    PARTS = "each step changes it in place, after it has copied the parts that it reads later"
+    TURNS = "two arrays take turns: a step reads old elements after it has changed some"
+    HANDS_ON = "arrays take turns: another value that the loop carries takes the old elements over"
     HANDED_ON = "takes the elements of another value that the loop carries over"
 
 
-_COPIES = {storage for storage in Storage if storage.value.startswith("begins")}
+_ORDER = {storage: number for number, storage in enumerate(Storage)}
+# Those of the kernel that fills the array; it is dropped if another array takes the place of this one.
+_OF_FILLING = {Storage.OF_ARGUMENT, Storage.OF_CAPTURED, Storage.OF_RESULT, Storage.OF_READ, Storage.OF_LOOP}
 
 
 class Origins:
@@ -76,7 +81,7 @@ class Origins:
     def note_moved(self, old: Buffer, new: Buffer) -> None:
         """Note that the elements of one buffer are in the other from now on."""
         self._nodes[new.name] = self._nodes.pop(old.name, {}) | self._nodes.get(new.name, {})
-        kept = [storage for storage in self.storage_of(new) if storage not in _COPIES]
+        kept = [storage for storage in self.storage_of(new) if storage not in _OF_FILLING]
         self._storage[new] = dict.fromkeys((*self.storage_of(old), *kept))
         for sites in (self._reads, self._stores):
             site = sites.get(old)
@@ -96,7 +101,7 @@ class Origins:
 
     def storage_of(self, buffer: Buffer) -> tuple[Storage, ...]:
         """Why the array begins as a copy, or needs none; nothing if it is computed as a whole."""
-        return tuple(self._storage.get(buffer, ()))
+        return tuple(sorted(self._storage.get(buffer, ()), key=_ORDER.__getitem__))
 
     def nodes_in(self, buffer: Buffer) -> tuple[Node, ...]:
         """The nodes whose elements are in a buffer of the program, or in a variable of a kernel.

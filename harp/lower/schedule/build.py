@@ -135,7 +135,9 @@ def build(schedule: Schedule, captured: Sequence[Constant], target: Target, iter
             kernels.append(copy(memory[root], memory[root.base]))
             origins.note_storage(memory[root], _why_copied(root.base, graph.inputs, graph.outputs))
         kernels.append(_Builder(group, memory, binding, target, origins).kernel())
-    kernels += [copy(buffer, memory[node]) for buffer, node in copies]
+    for buffer, node in copies:
+        kernels.append(copy(buffer, memory[node]))
+        origins.note_storage(buffer, Storage.COPY)
     return Built(tuple(kernels), inputs, outputs, tuple(scratch), origins=origins)
 
 

@@ -20,6 +20,12 @@ def read_later(x, i):
     return y.at[i].set(0.0) + y.sum() + y
 
 
+def part_read_later(x, i):
+    y = x * 2
+    z = y.at[i].set(1.0)
+    return z, y[0] + z[0]
+
+
 def looped(step):
     return lambda x, i: lax.fori_loop(0, 10, step, x)
 
@@ -32,6 +38,14 @@ CASES = {
     "intermediate": (lambda x, i: (x * 2).at[i].set(0.0), VECTOR, [[S.UPDATED]]),
     "result, too": (sorted_twice, VECTOR, [[S.OF_RESULT], []]),
     "read later": (read_later, VECTOR, [[], [], [S.OF_READ]]),
+    "part read later": (part_read_later, VECTOR, [[S.UPDATED_PARTS], [], []]),
+    "argument as it is": (lambda x, i: (x, x + i), VECTOR, [[S.COPY], []]),
+    "chain of updates": (lambda x, i: x.at[i].add(1.0).at[i + 1].set(0.0), VECTOR, [[S.OF_ARGUMENT, S.UPDATED], []]),
+    "branch": (
+        lambda x, i: lax.cond(x[0] > 0, lambda a: a.at[i].set(0.0), lambda a: a * 2, x),
+        VECTOR,
+        [[S.OF_OUTSIDE, S.IN_PLACE], [], []],
+    ),
     "in place": (looped(lambda k, a: a.at[k].add(a[k - 1])), VECTOR, [[S.OF_LOOP, S.IN_PLACE]]),
     "turns": (looped(lambda k, a: a[::-1] + a), VECTOR, [[S.OF_LOOP, S.TURNS], []]),
     "parts": (looped(lambda k, a: a - a[:, k, None] * a[k]), MATRIX, [[S.OF_LOOP, S.PARTS], []]),
