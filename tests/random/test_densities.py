@@ -11,7 +11,7 @@ from harp.scipy.stats import gaussian_kde
 from harp.test_util import check_grads
 
 RNG = np.random.default_rng(0)
-METHODS = [None, "scott", "silverman", 0.7, lambda kde: kde.neff ** (-1 / 3)]
+METHODS = [None, "scott", "silverman", 0.7, pytest.param(lambda kde: kde.neff ** (-1 / 3), id="function")]
 
 
 def both(d, weighted=True, method=None, n=12):

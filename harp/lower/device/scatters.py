@@ -136,8 +136,9 @@ def _match(fresh: FreshLoops, s: Nest) -> _Scatter | None:
     if not all(isinstance(p.atom, (Indirect, Loop)) for p in at) or not any(isinstance(p.atom, Indirect) for p in at):
         return None
     bounds = {extent - 1 - p for p, extent in zip(at, shape, strict=True)}
-    if isinstance(body, If) and not bounds.issuperset(body.conditions):
-        return None
+    conditions = body.conditions if isinstance(body, If) else ()
+    if not bounds.issuperset(conditions) or any(loops_in(c) & elements for c in conditions):
+        return None  # under a condition on elements an update has not all of them
     if any(load.buffer is store.buffer and load.index != at for load in value_loads(store.value)):
         return None
     rows, place = list[For](), list[Index]()
@@ -146,7 +147,6 @@ def _match(fresh: FreshLoops, s: Nest) -> _Scatter | None:
         rows += head
         place.append(r)
     whole = tuple(h for h in heads if h.loop in elements)
-    conditions = body.conditions if isinstance(body, If) else ()
     return _Scatter(updates[0].loop, whole, store, conditions, tuple(rows), tuple(place))
 
 
