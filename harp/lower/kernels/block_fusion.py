@@ -5,7 +5,7 @@
 
 `fuse` leaves such kernels apart because one loop would be too much code. Their intermediate arrays would go through
 memory whole, and long formulas have hundreds of them; most are needed only briefly, so a few tiles serve all of them in
-turn. Arrays of several axes are traversed in the order of memory.
+turn. `_block_size` says how many elements a BLOCK has. Arrays of several axes are traversed in the order of memory.
 """
 
 from __future__ import annotations
