@@ -1,5 +1,5 @@
-"""A program comes in; a kernel that runs it goes out, from `c`, which compiles it, `opencl`, which runs it on a device,
-or `numpy`, which interprets it.
+"""A program comes in; an executable goes out, from `c`, which compiles the program, `opencl`, which runs it on a
+device, or `numpy`, which interprets its graph.
 
 A backend is named by a string, and loaded when it is first asked for; the name of an OpenCL backend ends with the
 number of its device. What C and OpenCL C have in common is printed by `c_family`.

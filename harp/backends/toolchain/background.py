@@ -1,7 +1,7 @@
 """Work of the compiler that no call waits for: one thread does it, one piece after the other, in order.
 
-The process ends when all of it is done, so that the next one finds it in the cache; an interrupt gives up the rest.
-Where no thread can be started, whoever asks does the work.
+A process that is ending waits until all of it is done, so that the next one finds it in the cache; an interrupt gives
+up the rest. Where no thread can be started, the caller does the work at once.
 """
 
 from __future__ import annotations

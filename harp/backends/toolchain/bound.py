@@ -1,8 +1,9 @@
 """The size limit of a cache directory, and the removal of its least recently used entries.
 
-The length of a file says how many bytes were written since the last look at all entries, so that each process knows
-when the next look is due, and few of them take one. Many processes may do all of this at once, and each may be killed
-at any moment. An entry that is removed while it is loaded stays whole for processes that have it open.
+The length of the file `written` is the number of blocks, of 4096 bytes each, that were written since the last look at
+all entries, so that each process knows when the next look is due, and few of them take one. Many processes may do all
+of this at once, and each may be killed at any moment. An entry that is removed while it is loaded stays whole for
+processes that have it open.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The disk cache: one file per entry, written whole and renamed into place; no lock, no index, no pickle.
 
-An entry ends with the SHA-256 of its name and content; loaders ignore bytes behind a library. So an entry that is
-damaged, truncated, or under the name of another is noticed before it is loaded. Only directories and files that no
-other user can replace or write to are used (`trust.py`). If a directory cannot be used, the next one is tried:
-`$HARP_CACHE_DIR`, `$XDG_CACHE_HOME/harp`, `~/.cache/harp`, a private temporary directory. If none can, a library stays
-in memory.
+An entry ends with the SHA-256 of its name and content. (The system's loader ignores bytes behind the end of a library,
+so the digest can stand there.) So an entry that is damaged, truncated, or under the name of another is noticed before
+it is loaded. Only directories and files that no other user can replace or write to are used (`trust.py`). If a
+directory cannot be used, the next one is tried: `$HARP_CACHE_DIR`, `$XDG_CACHE_HOME/harp`, `~/.cache/harp`, a private
+temporary directory. If none can, a library stays in memory.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The C files that come with harp, in `c/library`: their texts, and the files that a piece of C includes.
+"""The files in C and OpenCL C that come with harp, in the folder `library` of each backend: their texts, and the files
+of `c/library` that a piece of C includes.
 
 They are read through the loader of this package, so harp may be in an archive. In a wheel all of them are one file,
 each behind a form feed and a line with its name. A process that finds its programs in the cache reads none of them.

@@ -1,8 +1,8 @@
 """The choice of the C compiler, and of its flags.
 
 `$HARP_CC`, `$CC`, `cc`, `gcc`, `clang`, then `python -m ziglang cc`. A candidate counts if it says for which processor
-it compiles. If its first program fails it is tried with a line of C, and passed over if that does not load either.
-`HARP_CC_TIMEOUT` limits each run of it, in seconds. `HARP_CC=none` chooses no compiler. The instruction set is
+it compiles. If its first program fails it is tested with a one-line C program, and passed over if that does not load
+either. `HARP_CC_TIMEOUT` limits each run of it, in seconds. `HARP_CC=none` chooses no compiler. The instruction set is
 resolved to names, so that a cache that machines share never serves a wrong program. The result is remembered on disk,
 so that later processes start no compiler to find out.
 """

@@ -2,16 +2,16 @@
 
     for i, j: out[i, j] = v(i, j)         ->  for grid i, j: out[i, j] = v(i, j)
     for k { for j: out[idx[k], j] += v }  ->  for grid j { for k: out[idx[k], j] += v }
-    reg v; for c: v += parts[c]; out = v  ->  the same, by one work-item
-    repeat t < n { for i: c[i] = f }      ->  the same on the host: a launch for each step; by one work-item if a step
-                                              computes only a few scalars
+    reg v; for c: v += parts[c]; out = v  ->  one launch of one work-item
+    repeat t < n { for i: c[i] = f }      ->  the host repeats it, with a launch for each step; or one launch of one
+                                              work-item for all steps, if a step computes only a few scalars
 
 A kernel becomes a tree of sequences, branches, repetitions and callbacks for the host; its leaves are launches, each a
 nest that begins with the loops of its grid, or a statement without a grid, for one work-item. Values that pass from one
 launch to the next are in memory: variables that span several launches become scratch memory of the kernel.
 
-A loop is in a grid if its iterations are proved to touch different elements, so results do not depend on how work-items
-are grouped or ordered. Its extent is known to the host.
+A loop is in a grid if its iterations are proved to touch different elements, so that results do not depend on how
+work-items are grouped or ordered, and if the host knows its extent before the launch.
 """
 
 from __future__ import annotations

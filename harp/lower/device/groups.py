@@ -8,16 +8,18 @@
         out[i] = acc                    but a store to memory is done by one of them
     }
 
-Barriers are not statements, which could stand where not all work-items arrive: they follow from the item loops. Read in
-order, one iteration after the other, the statements say what is computed, and the number of work-items does not matter:
-if there are fewer than iterations, each runs several. Only with private arrays, or arrays in lanes, a group has exactly
-ITEMS work-items.
+Barriers are not statements (a statement could be put where only some work-items arrive): they follow from the item
+loops. Read in order, one iteration after the other, the statements say what is computed, and the number of work-items
+does not matter: if there are fewer than iterations, each runs several. But each element of a private array, or of an
+array in lanes, belongs to one work-item, so with them a group must have exactly ITEMS work-items.
 
 Small arrays of a group are in on-chip memory. A row that is kept is in the group's workspace, in the device's memory;
 to allocate it once for each running group, not for each row, such a launch has only as many groups as the device runs
 at once, and each does several rows.
 
-On a device with sub-groups, whose work-items read each other's variables, the parts of a branch stay in variables:
+A sum that a group shares is a tree of two levels. Each of ITEMS work-items adds a part of the terms; a *branch* of the
+tree (not an `if`) adds the parts of EACH consecutive work-items; then the sums of the BRANCHES branches are added. On a
+device with sub-groups, whose work-items read each other's variables, the parts of a branch stay in variables:
 
     lanes parts[ITEMS/N, N]                             a variable of each work-item; N is the size of a sub-group
     for item t < ITEMS { digits (s, k, u) = t           sub-group, branch in it, position in the branch

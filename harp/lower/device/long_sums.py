@@ -1,11 +1,11 @@
 """Long sums on a wide device are split into parts; one launch computes the parts of all sums.
 
-    for i { acc = 0; for k < n: acc += v(i, k); out[i] = f(acc) }       along memory, or in no loop at all
+    for i { acc = 0; for k < n: acc += v(i, k); out[i] = f(acc) }       terms are neighbours in memory, or one sum only
         ->  if n > CHUNK:
                 for grid i, c { part = 0; for k of chunk c: part += v(i, k), as a group adds up; parts[i, c] = part }
                 for i { acc = 0; acc += parts[i, :]; out[i] = f(acc) }
 
-    for i { acc = 0; for k < n: acc += v(k, i); out[i] = f(acc) }       across memory
+    for i { acc = 0; for k < n: acc += v(k, i); out[i] = f(acc) }       a term's neighbours are terms of other sums
         ->  if n >= LONG, or there are few columns, of more than TERMS:
                 for p < P, i { part = 0; for every P-th k from p on: part += v(k, i); parts[p, i] = part }
                 for i { acc = 0; acc += parts[:, i]; out[i] = f(acc) }

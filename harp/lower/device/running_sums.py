@@ -3,9 +3,12 @@
     for i < n { acc += v(i); out[i] = f(acc) }
         ->  for block of ITEMS*EACH elements {
                 for item t: totals[t] = the sum of its EACH elements
-                before[t] = what stands before these in their branch; starts[h] = what stands before branch h
-                for item t { part = 0; for its elements { part += v; out = f(acc + (starts + (before[t] + part))) } }
+                before[t] = the sum of totals of the work-items of its branch before t
+                starts[h] = the sum of totals of all branches before h
+                for item t { part = 0; for its elements { part += v; out = f(acc + (starts[h] + (before[t] + part))) } }
                 acc += the sum of the block }
+
+Branches are those of the tree in `groups.py`; here h is the branch of work-item t.
 
 Sums are nested in the order in which parts are made, so that the last value of one is the first of the next: running
 sums of positive numbers never decrease. The order depends on a row's length only. Products of floats are not split: a

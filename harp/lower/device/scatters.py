@@ -1,16 +1,17 @@
-"""Scatters on a wide device: each element of the result gathers its own updates.
+"""Scatters on a wide device: each element of the result gathers its own updates. With n for the number of updates, and
+m for the number of rows of the result, numbered by r:
 
     for k < n, j: out[idx[k], j] = u(out[idx[k], j], v(k, j))
         ->  if n >= LONG and m <= FEW:
                 for r < m, j { acc = out[r, j]; for k: acc = idx[k] == r ? u(acc, v(k, j)) : acc; out[r, j] = acc }
-        ->  if n >= MANY, where m is a size or large:
+        ->  if n >= MANY, where m > FEW or is not known before run time:
                 order = argsort(idx)
                 first[r], last[r] = where the updates of row r begin and end in this order
                 for r, j { acc = out[r, j]; for first[r] <= q < last[r]: acc = u(acc, v(order[q], j)); out[r, j] = acc }
 
-The first form makes m^2 comparisons in parallel, for m rows, without synchronisation. If the order of updates changes
-only the last digits, the updates of an element are a long sum, split into parts (`long_sums`); for updates that set
-elements, the number of the last one is reduced in the same way.
+The first form makes n*m comparisons in parallel, without synchronisation. If the order of updates changes only the last
+digits, the updates of an element are a long sum, split into parts (`long_sums`); for updates that set elements, the
+maximum of the numbers of the updates says which came last, and is computed in the same way.
 
 The second form sorts, and keeps the order of the updates of each row. If their order may change, blocks of them are
 added, and then blocks of blocks, counted from the row's first update: so a row has the same bits whatever the other

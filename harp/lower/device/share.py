@@ -6,9 +6,9 @@
                                             parts first, where it is long (`long_sums`)
     for k: out[idx[k]] += v(k)          ->  each element finds its own updates (`scatters`)
     for i: out[i] = sort(keys[i])       ->  all rows at once, by many launches
-    for p: out[p's part] = search(...)  ->  shorter parts
+    for p: search for part p of values  ->  parts of 16 values, for more work-items
 
-If work-items are cores, only sorts are shared, of fewer rows than cores. Other nests stay as they are for `grid`: each
+If work-items are cores, only sorts with fewer rows than cores are shared. Other nests stay as they are for `grid`: each
 iteration is a work-item.
 """
 

@@ -1,4 +1,5 @@
-"""Matrix products on groups of work-items: each group computes a square tile of the result from strips that it shares.
+"""Matrix products and transposes on groups of work-items. In a product each group computes a square tile of the result
+from strips of the operands that it shares; for transposes see `transposed`.
 
     for i, j { acc = 0; for k: acc = fma(a[i, k], b[k, j], acc); out[i, j] = f(acc) }
         ->  for grid ib < ceil(m/SIDE), jb < ceil(n/SIDE) {

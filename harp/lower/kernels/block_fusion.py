@@ -1,11 +1,11 @@
 """Elementwise kernels that follow each other run in blocks: intermediate arrays stay in cache.
 
-    for i: a[i] = f(x[i])        ->  for ib { for l < 128: t[l] = f(x[128*ib + l])
-    for i: b[i] = g(a[i])                     for l < 128: b[128*ib + l] = g(t[l]) }
+    for i: a[i] = f(x[i])        ->  for ib { for l < BLOCK: t[l] = f(x[BLOCK*ib + l])
+    for i: b[i] = g(a[i])                     for l < BLOCK: b[BLOCK*ib + l] = g(t[l]) }
 
-Such kernels are not fused since one loop would be too much code. Their intermediate arrays would go through memory
-whole, and long formulas have hundreds of them; most live shortly, so that a few tiles hold all of them, one after the
-other. Arrays of several axes are traversed in the order of memory.
+`fuse` leaves such kernels apart because one loop would be too much code. Their intermediate arrays would go through
+memory whole, and long formulas have hundreds of them; most are needed only briefly, so a few tiles serve all of them in
+turn. `_block_size` says how many elements a BLOCK has. Arrays of several axes are traversed in the order of memory.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@
         ->  if i0 + 1 >= 0 and n - 1 - (i0 + 1) >= 0: out0[i0] = in0[i0 + 1]
             else: if fault[0] == 0: fault = (number of the access, i0 + 1, n)
 
-`fault` is one more output of the program, which its first kernel clears. Its number, counted from 1, selects an
-`Access` of the program's table, from which the caller makes the error.
+`fault` is one more output of the program, which its first kernel clears. The number of the access, counted from 1, is
+its place in the program's table of `Access`es, from which the caller makes the error.
 
 A load under conditions is checked before its statement, under the same conditions, and gets the bounds as further
-conditions. An index that is just a loop over its axis is not checked. Nothing is taken from `harp.trace.index.bounds`,
-so that a wrong proof is found like any other mistake.
+conditions. An index that is just a loop over its axis is not checked. The proofs of `harp.trace.index.bounds` are not
+used, so that a wrong proof is found like any other mistake.
 
 Checked programs skip the passes that optimise loops, which would have to prove that they keep the branches.
 """

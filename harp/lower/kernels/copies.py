@@ -1,4 +1,4 @@
-"""Removal of copies: an array that is copied and not read again is made in the memory of its copy.
+"""Removal of copies: an array that is copied and not read again is computed directly where the copy would be.
 
     mem = f(x); out = mem; g(out)               ->    out = f(x); g(out)
     mem = f(x); out = mem; g(out); h(mem[k])    ->    out = f(x); part = out[k]; g(out); h(part)

@@ -7,11 +7,13 @@ value: no kernel after the one that stores the output reads the input, and in th
 does; each iteration of the loops round both reads only elements that no other iteration stores.
 
     for i { m = max over j of in0[i, j]; for j: out0[i, j] = in0[i, j]/m }         (row i is read, then stored)
+        ->  for i { m = max over j of out0[i, j]; for j: out0[i, j] = out0[i, j]/m }
 
-A scatter changes elements that an earlier kernel, or an earlier statement, stored; if these are a copy of the input, no
-copy is needed.
+A scatter changes elements that an earlier kernel, or an earlier statement, stored; where those stores only copied the
+input, they are dropped.
 
-    for i { a = in0[i, 0]; for j: out0[i, j] = in0[i, j]; out0[i, t] = a }    (in place: for i: out0[i, t] = out0[i, 0])
+    for i { a = in0[i, 0]; for j: out0[i, j] = in0[i, j]; out0[i, t] = a }
+        ->  for i { a = out0[i, 0]; out0[i, t] = a }
 
 The input's buffer is replaced by the output's in all kernels, so two buffers never share memory, and later passes see
 one buffer that is read and then written.

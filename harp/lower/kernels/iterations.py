@@ -3,12 +3,13 @@
     c = x0; for t: c, y[t] = step(c, x[t])    ->    for i: c[i] = x0[i]
                                                     repeat t < n { (the kernels of the step on c, x[t, :] and y[t, :]) }
 
-The step is lowered like a graph of its own. A carried value is stored in place of the old one if that was read before
-(`donate.py`), else in a second buffer, by double buffering. A small number of scalars is in variables while the loop
-runs.
+`repeat` is a loop whose steps depend on each other; a branch is a `repeat` of at most one step. The step is lowered
+like a graph of its own. A carried value is stored in place of the old one if that was read before (`donate.py`), else
+in a second buffer, and the two change places after each step (double buffering). A small number of scalars is in
+variables while the loop runs.
 
-    repeat t < n { (c -> d); c, d = d, c }
-    local a; a = c; repeat t < n { local b; (a -> b); a = b }; c = a
+    repeat t < n { (the step reads c, writes d); c, d = d, c }
+    local a; a = c; repeat t < n { local b; (the step reads a, writes b); a = b }; c = a
 
 Steps that carry nothing, or change an array in place where no other step reads it, become an ordinary loop, which may
 run in parallel: for t < n { ... }.

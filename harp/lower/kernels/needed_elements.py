@@ -1,11 +1,12 @@
-"""Of an array that is private to a step of a loop, only the elements that the step reads are computed.
+"""Of an array that is private to a step of a loop, only the elements that the step reads are computed. With t for the
+number of the step:
 
     for i < n: x[i] = f(i);  for i < n: y[i] = x[i] / x[t] if t <= i else 0
         ->  for i < t: x[i] = 0;  for i < n - t: x[t + i] = f(t + i);  for i < n: ...
 
-Which elements are read follows from the step's number t in indices: element t, or those on one side of t in selects by
-position. That halves the work of a reduction for each element, as in the columns of a triangular factor. The other
-elements become 0: lanes of a vector that choose otherwise load them, and drop them.
+Which elements are read follows from t in indices: element t, or those on one side of t in selects by position. That
+halves the work of a reduction for each element, as in the columns of a triangular factor. The other elements become 0:
+they are loaded by vectors whose other lanes need their neighbours, and then not chosen.
 """
 
 from __future__ import annotations

@@ -2,16 +2,19 @@
 sum that is in memory.
 
     for k: acc += x[k]  ->  lane[32] = 0; for kb { for l < 32: lane[l] += x[32*kb + l] };
-                            for l < (the remainder): lane[l] += x[...]; lane[:8] = tree of 4; acc += tree of lane[:8]
+                            for l < (the remainder): lane[l] += x[...];
+                            for l < 8: lane[l] = (lane[l] + lane[l+16]) + (lane[l+8] + lane[l+24]);
+                            acc += the sum of lane[:8] by the same kind of tree
 
     for k: acc += x[k, j]  ->  for kb { part = 0; for k < 4096: part += x[4096*kb + k, j]; acc += part }
 
     for k { for simd l: acc[l] += v(k) }
         ->  for kb { for simd l: acc[l] = acc[l] + v(4*kb) + ... + v(4*kb + 3) }; for k (the remainder) { ... }
 
-The first two change the order of additions, to one that is the same on every machine and for any number of sums; the
-third keeps the order. Partial sums bound the error by that of some thousand terms and of the number of blocks; a single
-float32 would stop growing at 2**24 (N. J. Higham: "The accuracy of floating point summation", 1993).
+The first two change the order of additions, to one that is the same on every machine, however many sums are computed
+together; the third keeps the order. Partial sums bound the error by that of some thousand terms and of the number of
+blocks; a single float32 accumulator of ones stops growing at 2**24 (N. J. Higham: "The accuracy of floating point
+summation", 1993).
 """
 
 from __future__ import annotations

@@ -1,5 +1,18 @@
 """Long sums in chunks, which threads share; the sums of chunks are in scratch memory.
 
+The pass "long rows" (`long_rows`) splits the sums of rows, so that threads can share also a few long rows:
+
+    for i < m { acc = 0; for k < n: acc += v(i, k); out[i] = f(acc) }
+        ->  if n >= LONG:
+                parts[m, n//CHUNK];
+                for i, c { part = 0; for k < CHUNK: part += v(i, c*CHUNK + k); parts[i, c] = part };
+                for i { acc = 0; for c: acc += parts[i, c]; for k (the remainder): acc += v(i, k); out[i] = f(acc) }
+            else: as it was
+
+In the same pass running sums go by chunks (`harp.lower.reductions.scan`), and scatters by blocks of updates, each of
+which is summed on its own first (`cut_scatter`). The pass "split reduction" (`split_reductions`) splits reductions over
+everything, which are in no other loop.
+
 Where a sum is split, and which version runs, depends on its length only, not on the number of threads or rows: a row
 has the same bits for any number of rows. Partial sums also keep long sums accurate.
 """
@@ -65,18 +78,7 @@ class RowSum:
 
 
 def long_rows(kernel: Kernel) -> Kernel:
-    """Long rows are summed by chunks, which threads can share also where there are few rows.
-
-        for i { acc = 0; for k < n: acc += v(i, k); out[i] = f(acc) }
-            ->  if n >= LONG:
-                    parts[m, n//CHUNK];
-                    for i, c { part = 0; for k < CHUNK: part += v(i, c*CHUNK + k); parts[i, c] = part };
-                    for i { acc = 0; for c: acc += parts[i, c]; for k (the remainder): acc += v(i, k); out[i] = f(acc) }
-                else: as it was
-
-    Where a row is split, and which version runs, depends on its length only: it has the same bits for any number of
-    rows.
-    """
+    """The pass "long rows"; see the top of the file."""
     return _outermost(kernel, (Seq,), _cut_long)
 
 
@@ -192,7 +194,7 @@ _GROUP = 32
 
 
 def split_reductions(kernel: Kernel) -> Kernel:
-    """Split reductions: a reduction over everything is split into chunks, which threads share.
+    """The pass "split reduction": a reduction over everything is split into chunks, which threads share.
 
         acc = 0; for k < n: acc += v(k)
             ->  parts[ceil(n/CHUNK)];

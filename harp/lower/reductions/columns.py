@@ -1,5 +1,11 @@
-"""Reductions of columns: the loop along memory becomes the innermost one, which carries nothing; accumulators form a
-tile. For few columns the vector runs over many rows at once.
+"""Reductions of columns: the loop along memory becomes the innermost one, whose iterations are independent; there is
+one accumulator per column, in an array.
+
+    for j < n { acc = 0; for k < m: acc += x[k, j]; out[j] = acc }
+        ->  for jb { acc[W] = 0; for k < m { for simd l < W: acc[l] += x[k, jb*W + l] };
+                     for simd l < W: out[jb*W + l] = acc[l] }
+
+For the extrema of few columns the vector runs over many rows at once.
 """
 
 from __future__ import annotations
@@ -37,7 +43,7 @@ _NARROW = 8
 
 
 def columns(context: Context, s: Stmt) -> Stmt | None:
-    """Reductions of columns: the loop along memory becomes the innermost one, without a carry; accumulators are a tile.
+    """Reductions of columns, and of rows times columns, for which the accumulators are a tile of rows and columns.
 
     Each sum is split into partial sums first (`harp.lower.reductions.accumulators`), whichever tile it is in.
 

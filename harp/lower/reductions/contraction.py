@@ -12,9 +12,9 @@ operand is not a plain load, its values are computed into a panel in memory:
                      for kb { panel = DEPTH rows of W columns of b;
                               for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], panel[k, l], sums[i, l]) };
 
-An operand is any value without the other operand's loops. Every element is one chain of fused multiply-adds in the
-order of k, so no block size and no size of the arrays changes its bits. Method: Goto and van de Geijn, "Anatomy of
-high-performance matrix multiplication", 2008, without packing its left factor.
+An operand is any value a(i, k) or b(k, j) that does not depend on the other operand's own loop. Every element is one
+chain of fused multiply-adds in the order of k, so no block size and no size of the arrays changes its bits. Method:
+Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, but the left factor is not packed.
 """
 
 from __future__ import annotations

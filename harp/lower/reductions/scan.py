@@ -9,6 +9,12 @@
                 for row { acc = carries[row, the last]; for i (the remainder) { acc += v; out[...] = f(acc) } }
             else: as it was
 
+Here `id` is the identity of the operation, such as 0 for sums. Each addition in a chunk waits for the one before it, so
+ROWS chunks run side by side:
+
+    for group, row { part[ROWS] = id;
+                     for i < CHUNK { for unroll r < ROWS { part[r] += v; parts[row, ROWS*group + r] = part[r] } } }
+
 Where a row is split depends on its length only, so its bits are the same for any number of rows and threads. A part is
 added in the order of its elements both times: the sum at the end of a chunk is the carry of the next one, so running
 sums of positive numbers never decrease. (G. E. Blelloch: "Prefix sums and their applications", 1990.) Products of

@@ -1,5 +1,5 @@
-"""Reductions of few terms: a constant number of terms is unrolled; if rows turn out to be short at run time, the vector
-runs across the rows, since there is too little to do along them.
+"""Reductions of few terms: a constant number of terms is unrolled; if rows turn out to be short at run time, each lane
+of the vector takes a row.
 
 Products of very small matrices, one for each element of a batch, have a version for each size, without inner loops:
 
@@ -120,8 +120,7 @@ SHORT = 32
 
 
 def outer_vectorised(context: Context, s: Stmt) -> Stmt | None:
-    """Outer vectorisation of reductions over short rows: the vector runs across rows, since there is too little to do
-    along them.
+    """Outer vectorisation of reductions over short rows: each lane of the vector takes a row.
 
         for i { acc = 0; for k < m: acc += x[i, k]; out[i] = acc }
             ->  if m <= SHORT:

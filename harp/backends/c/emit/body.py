@@ -1,4 +1,8 @@
-"""The body of a C function: the statements of `c_family`, parallel loops, heap memory, and calls of the user's code."""
+"""The body of a C function.
+
+To the statements of `c_family` C adds parallel loops, as functions of a range of iterations; checks for interrupts in
+long loops; heap memory for large arrays; and calls of the user's code and of LAPACK.
+"""
 
 from __future__ import annotations
 

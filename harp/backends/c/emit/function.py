@@ -7,9 +7,9 @@
     harp_parallel(harp_kernel_part0, &args, count, work);
     status = args.job.status;
 
-`work` is an estimate of the scalar operations in all iterations. By it the runner decides whether threads pay off, and
-how many iterations run between two checks for interrupts. The runner skips the remaining iterations when the status is
-not 0, and sets it where Python was interrupted.
+`work` is an estimate of the scalar operations in all iterations. `harp_parallel` (`c/library/pool.c`) uses it to decide
+whether threads pay off, and how many iterations run between two checks for interrupts. It skips the remaining
+iterations when the status is not 0, and sets it where Python was interrupted.
 """
 
 from __future__ import annotations

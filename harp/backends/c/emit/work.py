@@ -1,7 +1,7 @@
 """The work of a statement: as a C expression of the sizes of a call, and as a bound for all sizes.
 
-Work is counted in scalar operations, approximately. By the C expression the runtime decides whether threads pay off,
-and how many steps of a loop run between two checks for interrupts; by the bound it is decided which loops check.
+Work is counted in scalar operations, approximately. The runtime uses the C expression to decide whether threads pay
+off, and how many steps of a loop run between two checks for interrupts; the bound decides which loops check for them.
 """
 
 from __future__ import annotations

@@ -7,6 +7,9 @@ on top and pushes the state halfway, again and again:
                                push the state before step p + ceil((step - p) / 2), computed from the top
                            cotangents = pull(step, pop, cotangents)
 
+`pop` takes the state from the top of the stack. `pull` computes the cotangents before a step from those after it, given
+the state before the step.
+
 So a loop of n steps recomputes n/2 * log2(n) steps, and the stack has log2(n) + 2 states at most.
 
 Source: A. Griewank, "Achieving logarithmic growth of temporal and spatial complexity in reverse automatic

@@ -1,4 +1,4 @@
-"""Bounds, as formulas of sizes, on the number of steps of loops that end by a test, as those over triangles.
+"""Bounds, as formulas of sizes, on the number of steps of loops that end by a test, such as an inner loop from k to n.
 
     for k < n: for i from k + 1 to n: ...       the inner loop has n - k - 1 steps: n - 1 at most
 

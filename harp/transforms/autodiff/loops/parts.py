@@ -1,9 +1,9 @@
-"""Views that read each element of an array at most once, as x[0], x[2:5], w[:, 1] and x[::-1] do; their cotangents in
-the steps of loops.
+"""In a loop, the cotangent of an array of which a step reads a part is added to in place.
 
 Outside of loops, the cotangent of a view's source is that of the view, padded with zeros. In a step this would be a
 whole array, although only a few elements were read. So the cotangent of an array that a step reads is zeros with
-updates added where it was read, which are added to other cotangents in place.
+updates added where it was read, which are added to other cotangents in place. That is done for views that read each
+element of an array at most once, as x[0], x[2:5], w[:, 1] and x[::-1] do.
 
     x[0] with cotangent u       ->  zeros with u added at [0]
     w[:, 1][i] with cotangent u ->  zeros with u added at [i, 1]

@@ -1,4 +1,4 @@
-"""The derivatives of iterations: iterations of the derivatives of their bodies.
+"""The derivatives of loops: the derivative of a loop is a loop whose step is the derivative of its step.
 
 Forward, the tangents are carried beside the values. Backward, the loop runs in the other direction on the carried
 values of each step, which the first run keeps, and recomputes the rest of the step; loop invariants are not kept. Of

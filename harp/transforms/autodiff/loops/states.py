@@ -1,5 +1,8 @@
-"""A step of the reverse pass, which all passes through iterations share: the derivative of a step, and the loop's
-states, computed again: only the carried values that the reverse pass reads, and those that these depend on.
+"""One step of the reverse pass, for all reverse passes of loops.
+
+It computes the carried values again, only those that the derivative reads and those that these depend on, and then
+pulls the cotangents back: from those after the step to those before it. The derivative of a step is in `Backward`, the
+steps forward and backward on arrays are in `Steps`.
 """
 
 from __future__ import annotations

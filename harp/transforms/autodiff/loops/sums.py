@@ -4,7 +4,7 @@
 
 Of several inner loops that add to one total, each goes on with the result of the one before.
 
-The same holds for a sum that begins with a value that no loop computes, as with the cotangent of a carried value:
+The same holds for a sum that is added to a value from outside of loops, as with the cotangent of a carried value:
 
     c = g(c); s = 0; for j: s = s + f(j); return c + s     ->  c = g(c); for j: c = c + f(j); return c
 

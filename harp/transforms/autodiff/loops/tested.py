@@ -10,7 +10,8 @@ states of a window of K steps, through which the reverse pass goes.
                      for i in window, backward: cotangents = pull(i, states[i], cotangents)
 
 The loop runs three times in all, in memory for 2*K states, if it has K*K steps or less; else some T/(2*K*K) times more
-often. Loops of bounded length, as those over marks and windows are, keep all their states: so they have derivatives.
+often. Loops of bounded length, as those over marks and windows are, keep all their states, so this code can itself be
+differentiated.
 
 Source: A. Griewank, A. Walther, "Evaluating Derivatives", 2nd edition, 2008, chapter 12: checkpoints on two levels.
 """

@@ -1,15 +1,15 @@
 """Arrays that the reverse pass through a loop restores, step by step, to their values before the step.
 
-    for t: c, old[t] = c with f(c) at [i], c[i]             the forward pass keeps what a step overwrites
-    for t backward: c = c with old[t] at [i]; pull(c)       the reverse pass begins with the array after all steps
+    for t: c, old[t] = c.at[i].set(f(c)), c[i]              the forward pass keeps what a step overwrites
+    for t backward: c = c.at[i].set(old[t]); pull(c)        the reverse pass begins with the array after all steps
 
 So in both passes a step costs what it changes and reads, not the whole array. Steps with inner loops run these forward
 again on the same array, and then undo them, too.
 
 The part of an array that a step changes must be an element, a row or a column:
 
-    y = x with a at [i]                   ->  [i]
-    for j: y = y with f(j) at [i, j]      ->  [i, :]        i is constant in the inner loop, and j is not
+    y = x.at[i].set(a)                    ->  [i]
+    for j: y = y.at[i, j].set(f(j))       ->  [i, :]        i is constant in the inner loop, and j is not
 """
 
 from __future__ import annotations
