@@ -279,3 +279,15 @@ def test_unsigned_indices_beyond_signed_ones(compile):
     filled = compile(lambda x, i: lax.gather(x, i, numbers, (1,), mode="fill"))(x, indices)
     np.testing.assert_array_equal(clipped, [3.0, 1.0, 3.0])
     np.testing.assert_array_equal(filled, [np.nan, 1.0, np.nan])
+
+
+@pytest.mark.parametrize("device", ["c", "opencl", "opencl wide"], indirect=True)
+def test_many_parts_of_rows(device):
+    """Updates of some columns only: on wide devices, too, the others keep their elements."""
+    numbers = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+    x, rows, updates = RNG.normal(size=(100, 4)), RNG.integers(-5, 110, size=(300, 1)), RNG.normal(size=(300, 3))
+    expected = x.copy()
+    for row, update in zip(rows[:, 0], updates, strict=True):
+        if 0 <= row < 100:
+            expected[row, :3] = update
+    npt.assert_array_equal(harp.jit(lambda *a: lax.scatter(*a, numbers, mode="drop"))(x, rows, updates), expected)
