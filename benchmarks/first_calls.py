@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from benchmarks import environment, report
 from benchmarks.blind.cases import BLIND
@@ -65,19 +65,19 @@ def child(peer: str, name: str) -> None:
     print(f"{time.perf_counter() - start:.6f}", flush=True)
 
 
-@contextlib.contextmanager
-def first_call(peer: str, name: str) -> Iterator[float]:
-    """Seconds. What a library still does in the background ends with the process."""
+def first_call(peer: str, name: str) -> float:
+    """Seconds, or NaN. What a library still does in the background ends with the process."""
     with tempfile.TemporaryDirectory(prefix="harp-bench-") as cache:
         variables = environment.variables(len(environment.cpus())) | {"HARP_CACHE_DIR": cache, "HARP_QUICK": "1"}
         command = [sys.executable, "-m", "benchmarks.first_calls", peer, name]
-        process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, start_new_session=True)
-        assert process.stdout is not None
-        line = next(iter(process.stdout), b"nan")
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-    yield float(line)
+        with subprocess.Popen(
+            command, cwd=ROOT, env=variables, stdout=subprocess.PIPE, start_new_session=True
+        ) as process:
+            assert process.stdout is not None
+            line = next(iter(process.stdout), b"nan")
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    return float(line)
 
 
 def measured(name: str, rounds: int) -> dict[str, float]:
@@ -85,8 +85,7 @@ def measured(name: str, rounds: int) -> dict[str, float]:
     samples: dict[str, list[float]] = {"harp": [], "jax": []}
     for turn in range(rounds):
         for peer in sorted(samples, reverse=bool(turn % 2)):
-            with first_call(peer, name) as seconds:
-                samples[peer].append(seconds)
+            samples[peer].append(first_call(peer, name))
     return {peer: statistics.median(taken) for peer, taken in samples.items()}
 
 

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the package is not installed
 
 import harp  # noqa: E402
-from benchmarks import harness, random_quality, report  # noqa: E402
+from benchmarks import first_calls, harness, random_quality, report  # noqa: E402
 from benchmarks.loops.cases import LOOPS as ROWS  # noqa: E402
 from benchmarks.peers import PEERS  # noqa: E402
 from benchmarks.workload import LOOPS, Comparison  # noqa: E402
@@ -80,6 +80,12 @@ def test_a_run_prints_a_table_and_writes_json(tmp_path):
         assert row["medians"].keys() == {"harp", "numpy"}
         assert not row["notes"]
         assert row["met"] == harness.Goal(**row["goal"]).met(row["figure"])
+
+
+def test_first_calls_are_measured_in_new_processes():
+    assert len(set(first_calls.NAMES)) == 40
+    assert {name for name in first_calls.NAMES if not callable(first_calls.prepared("harp", name))} == set()
+    assert 0 < first_calls.first_call("harp", "dispatch/add-one") < 100
 
 
 def test_the_loops_in_c_read_and_write_all_elements():
