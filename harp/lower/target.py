@@ -34,6 +34,13 @@ class Target:
     part: int = 4096  # elements of a vector loop that a thread takes at a time: a few microseconds of work
     scatter_strip: int = 128  # columns that a thread takes of updates at places that are data
 
+    # On devices, for work-items and cores that share rows.
+    sorted_together: int = 2048  # elements of the shortest row that work-items sort together: merging costs
+    sorted_by_cores: int = 1 << 16  # the same for cores
+    least_sorted: int = 32  # the same for work-items where there are not so many rows:
+    many_rows: int = 4096
+    searched: int = 16  # values that a work-item searches for
+
     def lanes(self, itemsize: int) -> int:
         """The elements of a vector; one if they are larger than a vector."""
         return max(self.vector_bytes // itemsize, 1)

@@ -32,13 +32,6 @@ from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import ceildiv, maximum, minimum
 from harp.trace.index.polynomial import ZERO, Loop, loops_in, of, product
 
-# The shortest rows that many work-items, and that cores, sort together: for shorter ones, merging costs too much.
-_SORTED, _SORTED_BY_CORES = 2048, 1 << 16
-# A shorter limit if there are few rows on a wide device, and the number of rows that is many.
-_SHORTEST, _MANY_ROWS = 32, 4096
-# The number of values that a work-item searches for.
-_SEARCHED = 16
-
 
 def share(kernel: Kernel, target: Target) -> Kernel:
     """The kernel, in which work-items share nests."""
@@ -79,7 +72,7 @@ class _Sharing:
         if together is not None or not target.wide:
             return together or s
         if isinstance(s.body, Row):
-            return searched(fresh, s, s.body)
+            return searched(fresh, s, s.body, target.searched)
         if accumulation(s) is not None:
             return long_sums(fresh, s, s, scratch, target.sub_group)
         heads = s.heads
@@ -98,7 +91,7 @@ class _Sharing:
 
 
 def sorted_together(s: Stmt, target: Target) -> Stmt | None:
-    """for i { work; out[i] = sort(keys[i]) }  ->  if n >= SORTED: for grid i: out[i] = sort(keys[i])"""
+    """for i { work; out[i] = sort(keys[i]) }  ->  if n >= target.sorted_together: for grid i: out[i] = sort(keys[i])"""
     heads = s.heads if isinstance(s, Nest) else ()
     inner = s.body if isinstance(s, Nest) else s
     if not isinstance(inner, Alloc) or not isinstance(inner.body, Row) or inner.body.work is None:
@@ -110,17 +103,19 @@ def sorted_together(s: Stmt, target: Target) -> Stmt | None:
         return None
     grid = [For(h.loop, LoopKind.GRID) if isinstance(h, For) else h for h in heads]
     n, rows = row.lane.extent, product(row.target.shape[:-1])
-    few = minimum(n - _SHORTEST, _MANY_ROWS - 1 - rows)  # one work-item for each row would leave the others idle
-    pays = (maximum(n - _SORTED, few),) if target.wide else (n - _SORTED_BY_CORES, target.cores - 1 - rows)
+    # One work-item for each of few rows would leave the others idle.
+    few = minimum(n - target.least_sorted, target.many_rows - 1 - rows)
+    idle = target.cores - 1 - rows
+    pays = (maximum(n - target.sorted_together, few),) if target.wide else (n - target.sorted_by_cores, idle)
     return specialise(pays, nest(grid, row), s)
 
 
-def searched(fresh: FreshLoops, s: Nest, row: Row) -> Stmt:
+def searched(fresh: FreshLoops, s: Nest, row: Row, each: int) -> Stmt:
     """for part p { for i of the part: out[i] = search(table, values[i]) }  ->  the same with shorter parts"""
     *rows, part = s.heads
     if row.function is not RowOp.SEARCH or not isinstance(part, For) or {*loops_in(row.start)} != {part.loop}:
         return s
     length = row.target.shape[-1]
-    short, p = fresh.loop(ceildiv(length, _SEARCHED))
-    lane = Loop(fresh.loop(length + 1)[0][0].loop.axis, minimum(_SEARCHED, length - p * _SEARCHED))
-    return nest((*rows, *short), attrs.evolve(row, index=(*row.at, p * _SEARCHED + of(lane)), lane=lane))
+    short, p = fresh.loop(ceildiv(length, each))
+    lane = Loop(fresh.loop(length + 1)[0][0].loop.axis, minimum(each, length - p * each))
+    return nest((*rows, *short), attrs.evolve(row, index=(*row.at, p * each + of(lane)), lane=lane))
