@@ -136,10 +136,10 @@ def _match(fresh: FreshLoops, s: Nest) -> _Scatter | None:
     at, shape = store.index, store.buffer.shape
     if not all(isinstance(p.atom, (Indirect, Loop)) for p in at) or not any(isinstance(p.atom, Indirect) for p in at):
         return None
-    bounds = {extent - 1 - p for p, extent in zip(at, shape, strict=True)}
+    bounds = {extent - 1 - p for p, extent in zip(at, shape, strict=True) if isinstance(p.atom, Indirect)}
     conditions = body.conditions if isinstance(body, If) else ()
-    if not bounds.issuperset(conditions) or any(loops_in(c) & elements for c in conditions):
-        return None  # under a condition on elements an update has not all of them
+    if not bounds.issuperset(conditions):  # as one on elements, under which an update has not all of them
+        return None
     if any(load.buffer is store.buffer and load.index != at for load in value_loads(store.value)):
         return None
     rows, place = list[For](), list[Index]()

@@ -165,8 +165,8 @@ class Stages:
         place. They are named as in `loops`.
 
         >>> import harp, numpy as np
-        >>> print(harp.jit(lambda x: x.at[0].set(1.0)).lower(np.ones(3)).arrays)
-        out0: f64[s0 + 1]  ...  begins as a copy of an argument, which keeps its elements unless it is donated
+        >>> print(harp.jit(lambda x, i: x.at[i].set(1.0)).lower(np.ones(3), 0).arrays)
+        out0: f64[s0]  ...  begins as a copy of an argument, which keeps its elements unless it is donated
         """
         return arrays(self._algorithm, self._program)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import numpy.testing as npt
 import pytest
@@ -11,7 +13,7 @@ import harp.numpy as hnp
 from harp.backends import opencl
 from harp.backends.opencl import devices, measure
 from harp.lower.device import long_sums
-from harp.lower.device import share as lower_share
+from harp.lower.target import Target
 from harp.transforms.jit import programs
 
 pytestmark = pytest.mark.parametrize("device", ["opencl wide"], indirect=True)
@@ -246,7 +248,7 @@ def test_long_rows_are_sorted(device, dtype):
 
 def test_rows_that_are_not_there_are_not_sorted(device, monkeypatch):
     """A launch has more rows of work-items than it was asked for where these are short."""
-    monkeypatch.setattr(lower_share, "_SORTED", 2)
+    monkeypatch.setattr(devices, "Target", partial(Target, sorted_together=2))
     programs.forget()
     f = harp.jit(lambda x, y: hnp.concatenate([hnp.sort(x), hnp.take_along_axis(y, hnp.argsort(x), 1), y]))
     for length in (2, 33, 200):
@@ -434,7 +436,7 @@ def test_bits_do_not_depend_on_the_size_of_a_group(device, items, monkeypatch):
 def test_launches_go_by_slices_where_a_grid_has_many_groups(device, monkeypatch):
     """Devices of NVIDIA launch 65,535 groups at once along the second and third dimension."""
     monkeypatch.setattr(opencl.host_calls, "_MOST_GROUPS", 3)
-    monkeypatch.setattr(lower_share, "_SORTED", 2)
+    monkeypatch.setattr(devices, "Target", partial(Target, sorted_together=2))
     programs.forget()
     x, y = given(6, "float64", 40).reshape(5, 8, 6), given(40, "float64", 8).reshape(5, 8, 8)
     f = harp.jit(lambda x, y: (x * 2 + 1, x.sum(2), y @ x, hnp.transpose(x, (0, 2, 1)) + 0, hnp.sort(x), x.cumsum(2)))

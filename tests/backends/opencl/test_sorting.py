@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import numpy.testing as npt
 import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.lower.device import share
+from harp.lower.target import Target
 from harp.transforms.jit import programs
 
 pytest.importorskip("pyopencl")
@@ -42,8 +44,7 @@ def bits(array: object) -> np.ndarray:
 def test_all_sort_a_row_together(device, rows, cores, dtype, monkeypatch):
     chosen = devices.device(int(device.partition(":")[2]))
     monkeypatch.setitem(chosen.__dict__, "cores", cores)
-    monkeypatch.setattr(share, "_SORTED", 16)
-    monkeypatch.setattr(share, "_SORTED_BY_CORES", 16)
+    monkeypatch.setattr(devices, "Target", partial(Target, sorted_together=16, sorted_by_cores=16))
     monkeypatch.setattr(sorting, "_BLOCK", 7)
     programs.forget()
     up = harp.jit(lambda x, v: (hnp.sort(x), hnp.argsort(x), hnp.take_along_axis(v, hnp.argsort(x), 1)))
