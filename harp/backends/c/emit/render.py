@@ -30,7 +30,7 @@ from harp.backends.c_family.scalar import GENERATED, HALVES, TYPES
 from harp.backends.c_family.statements import parameters
 from harp.backends.c_family.values import Lines, code, plain, printed
 from harp.backends.protocol import Source, Unit
-from harp.backends.runtime.executable import Interface
+from harp.backends.runtime.executable import TOO_MUCH, Interface
 from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import MEMORY, Buffer, For, Kernel, Load, Nest, Space, Stmt, Store, offset, parts, walk
@@ -119,7 +119,7 @@ def render_with_first(program: Program) -> tuple[Source, Callable[[float], Sourc
 
     It has the same functions and, instead of the library's products, plain loops. When the program itself is there, the
     variable `harp_full` is set to its `harp_run`, and calls of the first one are handed on. A call for which too few
-    operations are left does nothing, and returns 2.
+    operations are left does nothing, and returns TOO_MUCH.
     """
     renderer = _Renderer(program, False)
     return renderer.source(), renderer.first
@@ -229,7 +229,7 @@ class _Renderer:
         if most is not None:
             lines.add(f"if ({FULL} != NULL) return {FULL}({', '.join(name for name, _ in declared)});")
             lines.add(f"{LEFT} -= {printed_operations(program, index.text)};")
-            lines.add(f"if ({LEFT} < 0.0) return 2;")
+            lines.add(f"if ({LEFT} < 0.0) return {TOO_MUCH};")
         if program.scratch:
             lines.add(f"const int64_t bytes = harp_scratch({', '.join(names[s] for s in program.sizes)});")
             lines.add("if (bytes < 0) return 1;")
