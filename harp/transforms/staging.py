@@ -1,7 +1,7 @@
 """What every transform shares: trace a function on arrays to a graph of its own, and run a graph on arrays.
 
 Inside a trace "run" means: put the graph's nodes, with its inputs replaced, into the function being traced. Elsewhere
-it means the NumPy interpreter.
+it means the NumPy interpreter, or a program (`harp.transforms.running`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from harp.errors import ArgumentError, UnsupportedDTypeError
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.foreign import to_numpy
 from harp.trace.array.primitives import as_named, emit
-from harp.trace.eval.interpret import interpret
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.graph import Graph, inline
 from harp.trace.graph.host_calls import silenced
@@ -31,6 +30,7 @@ from harp.trace.sizes.size import resolve_all, wrap
 from harp.trace.source_locations import where
 from harp.trace.tracer import Argument, Traced, function_name, leaf_names, require_function, trace_function
 from harp.trace.trees import Tree, flatten, map_leaves, unflatten
+from harp.transforms.running import values_of
 
 
 def shape_of(array: Array) -> Shape:
@@ -125,7 +125,7 @@ def run(graph: Graph, arrays: Sequence[Array]) -> list[Array]:
         given = [np.asarray(a) for a in arrays]
         # A caller that does not want the token has run the graph before, or only wants derivatives.
         whole = silenced(graph) if graph.token is None else graph.with_token_as_output()
-        values = interpret(whole, given, {})[: len(graph.outputs)]
+        values = values_of(whole, given)[: len(graph.outputs)]
         if settings.nans:
             require_finite(graph, given, {}, values)
         return [from_numpy(value) for value in values]

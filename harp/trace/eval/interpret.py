@@ -55,17 +55,43 @@ NO_SITES: Mapping[Node, Site] = {}
 _WIDEST = 16
 # Terms of a long sum.
 _LONG = 1 << 14
+# What a node costs, in nanoseconds, beside one for each of its elements: what Python does for it.
+_NODE = 10_000
+
+
+class TooLong(Exception):
+    """A graph has cost more than its budget."""
+
+
+class Budget:
+    """What a graph may cost here, in nanoseconds. The cost is counted, not measured, so it is the same in each run.
+
+    Raises TooLong when that is spent."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+    def spend(self, result: NDArray) -> None:
+        """Pay for the evaluation of a node."""
+        self.left -= _NODE + result.size
+        if self.left < 0:
+            raise TooLong
 
 
 def interpret(
-    graph: Graph, arrays: Sequence[NDArray], sizes: Mapping[Symbol, int], check: bool = False
+    graph: Graph,
+    arrays: Sequence[NDArray],
+    sizes: Mapping[Symbol, int],
+    check: bool = False,
+    budget: Budget | None = None,
 ) -> list[NDArray]:
-    """The outputs for these inputs. Each output is a fresh, contiguous array.
+    """The outputs for these inputs, within a budget. Each output is a fresh, contiguous array.
 
     `check` asks first whether each view stays inside its source, and whether indices are inside of whose others nobody
     has said what they mean. Raises AddressError or IndexOutOfRangeError where they do not.
     """
-    values = evaluate_nodes(graph.outputs, dict(zip(graph.inputs, arrays, strict=True)), sizes, check, graph.sites)
+    given: dict[Node, NDArray] = dict(zip(graph.inputs, arrays, strict=True))
+    values = evaluate_nodes(graph.outputs, given, sizes, check, graph.sites, budget)
     return [np.array(values[o], order="C", copy=True) for o in graph.outputs]
 
 
@@ -75,6 +101,7 @@ def evaluate_nodes(
     sizes: Mapping[Symbol, int],
     check: bool = False,
     sites: Mapping[Node, Site] = NO_SITES,
+    budget: Budget | None = None,
 ) -> Mapping[Node, NDArray]:
     """`values` with those of the roots, and without those that are not needed any more."""
     check = check or settings.check
@@ -87,7 +114,9 @@ def evaluate_nodes(
                 require_inside(node, sizes, sites.get(node))
             if check and isinstance(node, (Gather, Scatter)) and node.strict:
                 require_indices(node, [values[i] for i in node.indices], sizes, partial(_site, node, order, sites))
-            values[node] = evaluate_node(node, values, sizes, check)
+            values[node] = evaluate_node(node, values, sizes, check, budget)
+            if budget is not None:
+                budget.spend(values[node])
         for i in set(node.inputs):
             if last_use[i] == k and i not in keep:
                 del values[i]
@@ -106,17 +135,21 @@ def _site(node: Node, order: Sequence[Node], sites: Mapping[Node, Site]) -> Site
 
 
 def evaluate_node(
-    node: Node, values: Mapping[Node, NDArray], sizes: Mapping[Symbol, int], check: bool = False
+    node: Node,
+    values: Mapping[Node, NDArray],
+    sizes: Mapping[Symbol, int],
+    check: bool = False,
+    budget: Budget | None = None,
 ) -> NDArray:
     """One node's array, given those of the nodes that it reads. For one without elements nothing is computed, not even
-    positions along its other axes, which may be as long as they like. `check` is for the views of bodies."""
+    positions along its other axes, which may be as long as they like. `check` and `budget` are for bodies."""
     value = cast(Sizes, sizes.__getitem__)
     shape = numbers(node.shape, value)
     try:
         if 0 in shape and not isinstance(node, Input):
             return np.empty(shape, node.dtype.numpy)
         if isinstance(node, WithBody):
-            return _BODY[type(node)](node, values, value, check)
+            return _BODY[type(node)](node, values, value, check, budget)
         return _EVALUATE[type(node)](node, values, value)
     except (MemoryError, ValueError, OverflowError) as error:
         if is_raised_by_call(error):
@@ -403,7 +436,9 @@ class _Sizes(Mapping[Symbol, int]):
         return 0
 
 
-def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes, check: bool) -> NDArray:
+def _iteration(
+    node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes, check: bool, budget: Budget | None
+) -> NDArray:
     """All results, as an array of arrays."""
     body, sites = node.body, dict(node.body.sites)
     carried, elements, same = ([body.inputs[k] for k in places] for places in body.place())
@@ -418,7 +453,7 @@ def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes, ch
         inputs.update(zip(carried, now, strict=True))
         inputs.update((i, given[i][t]) for i in elements)
         inputs.update((i, given[i]) for i in same)
-        found = evaluate_nodes(body.outputs, inputs, _Sizes(sizes), check, sites)
+        found = evaluate_nodes(body.outputs, inputs, _Sizes(sizes), check, sites, budget)
         results = [found[o] for o in body.outputs]
         now = results[: body.carried]
         for whole, element in zip(made, results[body.carried :], strict=True):
@@ -426,10 +461,10 @@ def _iteration(node: Iteration, values: Mapping[Node, NDArray], sizes: Sizes, ch
     return _together([*now, *made])
 
 
-def _custom(node: Custom, values: Mapping[Node, NDArray], sizes: Sizes, check: bool) -> NDArray:
+def _custom(node: Custom, values: Mapping[Node, NDArray], sizes: Sizes, check: bool, budget: Budget | None) -> NDArray:
     inputs: dict[Node, NDArray] = {node.body.inputs[0]: np.zeros((), np.int64)}
     inputs.update(zip(node.body.inputs[1:], (values[o] for o in node.operands), strict=True))
-    found = evaluate_nodes(node.body.outputs, inputs, _Sizes(sizes), check, dict(node.body.sites))
+    found = evaluate_nodes(node.body.outputs, inputs, _Sizes(sizes), check, dict(node.body.sites), budget)
     return _together([found[o] for o in node.body.outputs])
 
 

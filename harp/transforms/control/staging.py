@@ -9,7 +9,6 @@ from harp.config import settings
 from harp.errors import CarryError
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.primitives import as_named, emit, map_
-from harp.trace.eval.interpret import evaluate_nodes
 from harp.trace.eval.not_finite import require_finite
 from harp.trace.graph.body import close
 from harp.trace.graph.graph import Graph
@@ -22,6 +21,7 @@ from harp.trace.sizes.size import describe, unify
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, Traced
 from harp.trace.trees import Tree, TreeSpec, alike, flatten, labels, spec_text
+from harp.transforms.running import values_of
 from harp.transforms.staging import fresh_token, note_token, shape_of, stage, token_now
 
 
@@ -146,10 +146,10 @@ def iterate(
     if current() is not None:
         note_token(every[len(carried)] if graph is not body.graph else None)
         return [emit(part) for part in parts]
-    values = evaluate_nodes(every, {}, {})
+    values = values_of(Graph((), parts), ())
     if settings.nans:
-        require_finite(Graph((), parts), (), {}, [values[part] for part in parts])
-    return [from_numpy(values[part]) for part in parts]
+        require_finite(Graph((), parts), (), {}, values)
+    return [from_numpy(value) for value in values]
 
 
 def _carrying_token(body: Traced, carried: int) -> Graph:
