@@ -17,7 +17,8 @@ from itertools import product
 from math import prod
 
 from harp.lower.cost_model import weigh
-from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Stmt, Store, parts, walk
+from harp.lower.loopir.dependence import check_parallel
+from harp.lower.loopir.loops import Alloc, Buffer, For, Load, LoopKind, Nest, Seq, Space, Stmt, Store, parts, walk
 from harp.lower.loopir.nests import (
     Renaming,
     Tile,
@@ -32,9 +33,10 @@ from harp.lower.loopir.nests import (
     renamed,
     score,
     sequence,
+    stride,
 )
 from harp.lower.loopir.products import moving
-from harp.lower.rewrite.loop_primitives import Context, specialise, strips
+from harp.lower.rewrite.loop_primitives import Context, specialise, split, stage, strips
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Index, Loop, as_index, loops_in, of
 from harp.trace.scalar.expr import Apply, Expr, apply, rewrite
@@ -141,7 +143,50 @@ def outer_vectorised(context: Context, s: Stmt) -> Stmt | None:
     room = dict.fromkeys(SHORT - h.loop.extent for h in inside)
     if any(r.constant is not None and r.constant < 0 for r in room):
         return None
-    return specialise(room, nest(outer, strips(context, s.body, row.loop)), s)
+    by_panels = _by_panels(context, outer, row, s.body) if outer else None
+    return specialise(room, by_panels or nest(outer, strips(context, s.body, row.loop)), s)
+
+
+# The iterations that share a panel, and its lanes: a panel of 32 rows of doubles is half of the first cache.
+_SHARED, _LANES = 32, 64
+
+
+def _by_panels(context: Context, outer: list[For], column: For, body: Stmt) -> Stmt | None:
+    """Operands whose elements lie apart along the lanes are copied to panels, which several iterations of the innermost
+    loop round the lanes share, as in a matrix product. None if there are no such operands.
+
+    for i, jb { for k { for simd l: acc[l] += f(x[i, k], y[jb*LANES + l, k]) } }
+        ->  for ib, jb { panel[k, l] = y[jb*LANES + l, k];
+                         for i { for k { for simd l: acc[l] += f(x[ib*SHARED + i, k], panel[k, l]) } } }
+    """
+    around, row, stored = outer[-1].loop, column.loop, {part.buffer for part in walk(body) if isinstance(part, Store)}
+    operands = {
+        load: heads[0].loop
+        for heads, store in accumulations(body)
+        for load in loads(store.value)
+        if len(heads) == 1 and stride(load, row) not in (0, 1) and around not in moving(load)
+    }
+    if not operands or not stored.isdisjoint(load.buffer for load in operands):
+        return None
+    report = check_parallel(For(row, LoopKind.PARALLEL), outer[-1:], body, {})
+    if report.errors or report.unproven:
+        return None
+    fresh = context.fresh
+    rows, columns = split(fresh, around.extent, _SHARED), split(fresh, row.extent, _LANES)
+    copies: dict[Load, Load] = {}
+    filled: list[Stmt] = []
+    for number, (load, k) in enumerate(operands.items()):
+        panel = Buffer(f"panel{number}", load.dtype, (as_index(SHORT), as_index(_LANES)), Space.THREAD)
+        copies[load] = Load(panel, (of(k), of(row) - columns.start))
+        (l_head, lane), (k_head, at) = fresh.loop(columns.length), fresh.loop(k.extent)
+        element = Renaming(Substitution({row: columns.start + lane, k: at}), {}).value(load)
+        filled.append(nest((*l_head, *k_head), Store(panel, (at, lane), element)))
+    (i_head, i), (head, lane) = fresh.loop(rows.length), fresh.loop(columns.length, LoopKind.SIMD)
+    inner = renamed(stage(body, copies), {row: columns.start + lane, around: rows.start + i})
+    result = sequence((*filled, nest(i_head, privatise(inner, Tile(head, (_LANES,))) if head else inner)))
+    for copy in copies.values():
+        result = Alloc(copy.buffer, result)
+    return nest((*outer[:-1], *rows.heads, *columns.heads), result)
 
 
 # The sizes that have versions; the most statements and loops that are unrolled in them, and operations in all.

@@ -240,3 +240,39 @@ def test_functions_of_many_elements_are_not_written_out():
 
     text = harp.jit(mixed).lower(np.ones((2, 3, 3, 3, 5)), np.ones((2, 3, 3, 3))).loops
     assert "cos" in text and len(text) < 15_000
+
+
+PAIRS = {
+    "distances": lambda np, x, y: np.sqrt(((x[:, None] - y[None]) ** 2).sum(-1)),
+    "largest differences": lambda np, x, y: abs(x[:, None] - y[None]).max(-1),
+    "both lie apart": lambda np, x, y: (abs(x[:, None] - y[None]) + y[None] * x[:, None]).min(-1),
+    "of each matrix": lambda np, x, y: abs(x[None, :, None] - y.reshape(1, 1, *y.shape)).sum(-1),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs_of_short_rows(name: str) -> None:
+    """Of each with each: panels of the one are read by several rows of the other."""
+    compiled = harp.jit(lambda x, y: PAIRS[name](hnp, x, y))
+    assert "panel" in compiled.lower(np.ones((9, 4)), np.ones((9, 4))).loops
+    rng = np.random.default_rng(0)
+    for rows, others, terms in [(2, 3, 1), (33, 65, 32), (70, 200, 5), (1, 64, 7), (40, 0, 3), (0, 4, 2), (9, 9, 33)]:
+        x, y = rng.normal(size=(rows, terms)), rng.normal(size=(others, terms))
+        np.testing.assert_allclose(compiled(x, y), PAIRS[name](np, x, y), rtol=1e-12, atol=1e-12)
+    x, y = rng.normal(size=(70, 6)), rng.normal(size=(90, 6))
+    np.testing.assert_array_equal(np.asarray(compiled(x, y))[..., 40:, :], np.asarray(compiled(x[40:], y)))
+    assert compiled.compilations == 1
+
+
+def test_updates_of_one_element_by_several_pairs_keep_their_order() -> None:
+    """Different pairs store to one element: their loops are not exchanged."""
+
+    def f(x, y, at):
+        return hnp.zeros(3).at[at].set(abs(x[:, None] - y[None]).max(-1))
+
+    rng = np.random.default_rng(1)
+    x, y, at = rng.normal(size=(40, 5)), rng.normal(size=(70, 5)), rng.integers(0, 3, (40, 70))
+    expected = np.zeros(3)
+    for k, value in zip(at.ravel(), abs(x[:, None] - y[None]).max(-1).ravel(), strict=True):
+        expected[k] = value
+    np.testing.assert_allclose(harp.jit(f)(x, y, at), expected)
