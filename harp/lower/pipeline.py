@@ -39,7 +39,13 @@ from harp.lower.loopir.nests import FreshLoops
 from harp.lower.loopir.products import fused_sums, multiply_adds
 from harp.lower.loopir.program import Program
 from harp.lower.loopir.text import kernel_text, program_text
-from harp.lower.reductions.accumulators import blocked_sums, early_exits, partial_accumulators, several_terms
+from harp.lower.reductions.accumulators import (
+    blocked_sums,
+    early_exits,
+    first_positions,
+    partial_accumulators,
+    several_terms,
+)
 from harp.lower.reductions.chunks import long_rows, split_reductions
 from harp.lower.reductions.columns import columns, narrow_columns
 from harp.lower.reductions.contraction import contraction
@@ -85,7 +91,7 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     (small_matrices,),  # matrices of 2 to 4 rows would be narrow rows
     (packed_rows, interchanged, narrow_columns),  # columns takes all loops along memory, however few columns there are
     (columns, outer_vectorised),  # sums of columns and of short rows have no long chain along memory
-    (row_dots,),  # long sums of products are the library's, which has accumulators of its own
+    (row_dots, first_positions),  # long sums of products are the library's; both have accumulators of their own
     (partial_accumulators, blocked_sums),  # all other sums, of whose loops the next row makes vectors
     (several_terms, early_exits, vectorised),  # the last row looks for vectors
     (staged_halves, written_out),

@@ -34,6 +34,7 @@ PROGRAMS = {
     "sum of some axes": (lambda x: x.sum((0, 2)), ones(3, 4, 5)),
     "elements of rows": (lambda x: hnp.cos(x[:, :, 0].sum(1)), ones(3, 4, 5)),
     "softmax": (lambda x: hnp.exp(x - x.max(1, keepdims=True)) / hnp.exp(x).sum(1, keepdims=True), ones(3, 4)),
+    "largest of rows": (lambda x: hnp.argmax(x, 1), ones(3, 4)),
     "least of columns": (lambda x: x.min(0), ones(3, 4)),
     "product": (lambda x, w: x @ w, ones(3, 4), ones(4, 5)),
     "product by columns": (lambda x, w: x @ w.T, ones(3, 4), ones(5, 4)),

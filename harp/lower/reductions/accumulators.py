@@ -1,5 +1,5 @@
 """Several accumulators for one sum along memory, partial sums for other long sums, and several terms for each load of a
-sum that is in memory.
+sum that is in memory; the first positions at which conditions hold (`first_positions`, `early_exits`).
 
     for k: acc += x[k]  ->  lane[32] = 0; for kb { for l < 32: lane[l] += x[32*kb + l] };
                             for l < (the remainder): lane[l] += x[...];
@@ -29,10 +29,10 @@ from harp.lower.loopir.nests import FreshLoops, Renaming, accumulation, loads, n
 from harp.lower.reductions.row_dots import is_dot
 from harp.lower.rewrite.loop_primitives import Context, peel, rfactor, split
 from harp.trace.index.bounds import nonnegative
-from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import ZERO, Index, Loop, as_index, loops_in, of, product
-from harp.trace.scalar.dtypes import bool_, real_of
-from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, const
+from harp.trace.index.division import Substitution, floordiv
+from harp.trace.index.polynomial import ONE, ZERO, Index, Loop, as_index, loops_in, of, product, split_linear
+from harp.trace.scalar.dtypes import bool_, i32, i64, real_of
+from harp.trace.scalar.expr import Apply, Const, Expr, Position, apply, cast, const, select
 from harp.trace.scalar.ops import Op, Reduce
 
 # The accumulators of a reduction along memory: element j goes to number j mod LANES, on every machine.
@@ -95,6 +95,63 @@ def partial_accumulators(context: Context, s: Stmt) -> Stmt | None:
     for lane in reversed(made):
         body = Alloc(lane, body)
     return body
+
+
+# The most terms of which a lane counts blocks in 32 bits, and the number of no block.
+_COUNTED, _NONE = 1 << 30, (1 << 31) - 1
+
+
+def first_positions(context: Context, s: Stmt) -> Stmt | None:
+    """The first position along memory where something holds: each lane keeps the number of a block, in 32 bits, for
+    vectors hold twice as many of these as of positions.
+
+        for k: first min= select(fits(k), a + k, n)
+            ->  near[32] = NONE;
+                for kb { for simd l < 32: near[l] min= select(fits(32*kb + l), kb, NONE) }; the same for the remainder
+                for simd l < 32: at[l] = select(near[l] < NONE, a + 32*near[l] + l, n); first min= the least of at
+
+    Here n is no position before the last one.
+    """
+    found = accumulation(s)
+    if found is None or len(found[0]) != 1 or _is_short(found[0][0].loop.extent):
+        return None
+    ((head,), store), fresh = found, context.fresh
+    value, extent = store.value, head.loop.extent
+    if store.reduce is not Reduce.MIN or not isinstance(value, Apply) or value.op is not Op.SELECT:
+        return None
+    fits, position, end = value.operands
+    if not isinstance(position, Position) or not isinstance(end, Position) or score(loads(fits), head.loop) <= 0:
+        return None
+    slope = split_linear(position.index, head.loop)
+    last = Substitution({head.loop: extent - 1})(position.index)
+    if slope is None or slope[0] is not ONE or not nonnegative(end.index - last):
+        return None
+    near, at = (Buffer(f"{store.buffer.name}_{name}", dtype, (as_index(LANES),), Space.LOCAL) for name, dtype in _NEAR)
+    number = Buffer(f"{store.buffer.name}_block", i32, (), Space.REG)
+    parts = split(fresh, extent, _COUNTED)
+    whole = peel(fresh, parts.length, LANES)
+
+    def lanes(room: Index | int, block: Index) -> Stmt:
+        each, lane = fresh.loop(room, LoopKind.SIMD)
+        here = Renaming(Substitution({head.loop: parts.start + block * LANES + lane}), {})
+        least = select(here.value(fits), Load(number, ()), const(_NONE, i32))
+        counted = Store(number, (), cast(Position(block), i32))  # apart, or gcc 12 chooses in 64 bits
+        return Alloc(number, sequence((counted, nest(each, Store(near, (lane,), least, Reduce.MIN)))))
+
+    fill, j = fresh.loop(LANES, LoopKind.SIMD)
+    statements = [nest(fill, Store(near, (j,), const(_NONE, i32))), nest(whole.heads, lanes(LANES, whole.block))]
+    if whole.rest is not ZERO:
+        statements.append(_where(whole.rest - 1, lanes(whole.rest, floordiv(parts.length, LANES))))
+    each, lane = fresh.loop(LANES, LoopKind.SIMD)
+    block = Load(near, (lane,))
+    place = cast(block, i64) * const(LANES, i64) + Position(slope[1] + parts.start + lane)
+    is_there = apply(Op.LT, block, const(_NONE, i32))
+    statements.append(nest(each, Store(at, (lane,), select(is_there, place, end))))
+    statements.append(Store(store.buffer, (), _tree(Reduce.MIN, at, ZERO, LANES, 1), Reduce.MIN))
+    return nest(parts.heads, Alloc(near, Alloc(at, sequence(statements))))
+
+
+_NEAR = (("near", i32), ("at", i64))
 
 
 def blocked_sums(context: Context, s: Stmt) -> Stmt | None:

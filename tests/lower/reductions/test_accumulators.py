@@ -57,3 +57,26 @@ def test_only_a_search_stops(name):
 def test_no_attempt_is_made_for_numbers_that_are_accepted():
     draw = harp.jit(lambda key, a: harp.random.gamma(key, a))
     assert draw.lower(harp.random.key(0), np.ones(3, np.float32)).source.count("break;") == 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8"])
+def test_first_positions(dtype: str) -> None:
+    """Of the largest element, wherever it is, and of the first of several; lanes count blocks in 32 bits."""
+    whole = harp.jit(lambda x: (hnp.argmax(x), hnp.argmin(x), hnp.argmax(x, axis=0)))
+    rows = harp.jit(lambda x: hnp.argmax(x, axis=1))
+    assert "_near" in whole.lower(np.ones(9, dtype)).loops
+    assert "_near" in rows.lower(np.ones((9, 9), dtype)).loops
+    rng = np.random.default_rng(0)
+    for size in (33, 64, 100, 8191, 8193, 20_000):
+        x = rng.integers(-9, 9, size).astype(dtype)
+        places = {0, size - 1, size // 2, *rng.integers(0, size, 5)}
+        for place in places:
+            y = x.copy()
+            y[[place, *[p for p in places if p > place]]] = 99
+            assert [int(k) for k in whole(y)] == [place, int(y.argmin()), place]
+    table = rng.integers(-3, 3, (40, 77)).astype(dtype)
+    np.testing.assert_array_equal(rows(table), table.argmax(axis=1))
+    if dtype != "int8":
+        table[3:9, 50] = np.nan
+        np.testing.assert_array_equal(rows(table), table.argmax(axis=1))
+        assert int(whole(np.full(500, -np.inf, dtype))[0]) == 0
