@@ -2,6 +2,7 @@
 
     for i, l: buffer[i, l] = 0                             ->  zero
     for simd l: buffer[i, l] = other[i, l]                 ->  copy
+    for simd l: tile[l] = sin(other[l])                    ->  map
     for k, i, l: c[i, l] = fma(a[i, k], b[k, l], c[i, l])  ->  gemm panel, gemm microkernel, or gemm integers
 
 The pass comes last, so that all other rewrites see loops only. A call keeps the loops that it stands for in
@@ -37,6 +38,7 @@ from harp.lower.loopir.loops import (
 from harp.lower.loopir.nests import nest, rebuilt
 from harp.lower.loopir.products import narrow, panel_vectors
 from harp.lower.reductions.short_rows import SHORT
+from harp.lower.rewrite.loop_fission import is_function
 from harp.lower.rewrite.transpose_tiling import VECTORS
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import ONE, ZERO, Loop, indirect_in, split_linear
@@ -121,6 +123,26 @@ def conversion(s: Nest) -> LibraryCall | None:
     ):
         return None
     return LibraryCall(routine, 0, loops, (source, target))
+
+
+def function(s: Nest) -> LibraryCall | None:
+    """A function of the math library of each element of a row, stored to a tile (`harp.lower.rewrite.loop_fission`)."""
+    last, store = s.heads[-1], s.body
+    if not isinstance(last, For) or last.kind is not LoopKind.SIMD or not isinstance(store, Store) or store.reduce:
+        return None
+    value, loops = store.value, (last.loop,)
+    if not isinstance(value, Apply) or not is_function(value) or store.buffer.space is not Space.LOCAL:
+        return None
+    operands: list[LibraryOperand] = []
+    for read in (*value.args, Load(store.buffer, store.index)):
+        place = operand(read, loops) if isinstance(read, Load) and not read.conditions else None
+        if place is None or not is_dense(place, loops) or any(map(indirect_in, place.index)):
+            return None
+        operands.append(place)
+    *sources, target = operands
+    if any(source.buffer is target.buffer for source in sources):
+        return None
+    return LibraryCall(Routine.MAP, 0, loops, tuple(operands), value.op)
 
 
 # Transposition of a part of a matrix.
@@ -311,6 +333,7 @@ RULES: tuple[Callable[[Nest], LibraryCall | None], ...] = (
     zero,
     copy,
     conversion,
+    function,
 )
 
 

@@ -27,14 +27,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import product
 from typing import NamedTuple
 
-from harp.backends.c_family.scalar import TYPES
+from harp.backends.c_family import fast_path
+from harp.backends.c_family.scalar import MATH, TYPES
 from harp.backends.protocol import Unit
 from harp.lower.library import LANES, PANEL_LANES
 from harp.lower.loopir.loops import Buffer, LibraryCall, LibraryOperand, Routine, Row
+from harp.lower.rewrite.loop_fission import FUNCTIONS
 from harp.trace.graph.matrix_functions import MatrixOp
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ONE, ZERO, Index
 from harp.trace.scalar.dtypes import ALL, DType, Kind, bf16, c64, c128, f16, f32, f64, i8, i32, real_of, u8
+from harp.trace.scalar.ops import INFO, Op
 
 _FUSED = "-ffp-contract=fast"  # fuses a product and a sum into one instruction, where there is one
 _SQUARES = "-fno-ivopts"  # else gcc keeps a pointer for each row of a tile, more than there are registers
@@ -52,11 +55,13 @@ class LibraryRoutine(NamedTuple):
     flags: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
     simple: str = ""
+    functions: str = ""  # the header with the functions that the file applies
 
     def unit(self) -> Unit:
         """The unit that compiles it."""
         macros = [f"#define {name} {value}" for name, value in self.macros]
-        return Unit("\n".join([f"/* {self.name} */", *macros, f'#include "{self.file}"', ""]), self.flags, shared=True)
+        includes = [f'#include "{name}"' for name in (self.functions, self.file) if name]
+        return Unit("\n".join([f"/* {self.name} */", *macros, *includes, ""]), self.flags, shared=True)
 
 
 def kernel(stem: str, dtype: DType, lanes: int = 0) -> str:
@@ -105,6 +110,21 @@ def _conversions() -> Iterator[LibraryRoutine]:
         yield LibraryRoutine(kernel(stem, f16), "elements/convert.h", f"elements/{stem}_f16.c", ())
 
 
+def _maps() -> Iterator[LibraryRoutine]:
+    """Functions of the math library of each element of a row."""
+    for dtype, (functions, ops) in product((f32, f64), MATH.items()):
+        for op in (op for op in ops if op in FUNCTIONS):
+            macros: _Macros = (("HARP_T", TYPES[dtype]), ("HARP_FLOAT", dtype.name), ("HARP_NAME", op.name.lower()))
+            macros += (("HARP_ARGUMENTS", INFO[op].arity),)
+            macros += (("HARP_NEAR", 1),) if dtype is f32 and op in fast_path.FUNCTIONS else ()
+            header = functions.format(s=dtype.name)
+            yield LibraryRoutine(_of_rows(op, dtype), "math/map.h", "math/map.c", macros, functions=header)
+
+
+def _of_rows(op: Op, dtype: DType) -> str:
+    return f"harp_map_{op.name.lower()}_{dtype.name}"
+
+
 # The macro by which keys of floats are encoded: the bits of infinity.
 _INFINITY = {f16: "0x7c00", bf16: "0x7f80", f32: "0x7f800000", f64: "0x7ff0000000000000"}
 
@@ -146,7 +166,7 @@ def _matrices() -> Iterator[LibraryRoutine]:
 
 KERNELS: Mapping[str, LibraryRoutine] = {
     routine.name: routine
-    for routines in (_linalg(), _integers(), _conversions(), _sorts(), _matrices())
+    for routines in (_linalg(), _integers(), _conversions(), _maps(), _sorts(), _matrices())
     for routine in routines
 }
 # Functions of the process that programs call, besides the library: see `process.h`.
@@ -217,6 +237,7 @@ SIGNATURES: Mapping[Routine, Signature] = {
     Routine.TRANSPOSE: Signature("transpose", (0, 1), ((0,), (1,))),
     Routine.WIDEN: Signature("widen", (0,), ((), ())),
     Routine.NARROW: Signature("narrow", (0,), ((), ())),
+    Routine.MAP: Signature("map", (0,), ()),
 }
 
 
@@ -228,6 +249,9 @@ def call(stmt: LibraryCall, prints: Printer) -> Called:
     narrowest = min((operand.buffer.dtype for operand in stmt.operands), key=lambda dtype: dtype.itemsize)
     name = kernel(signature.stem, narrowest)
     name = name if name in KERNELS else kernel(signature.stem, narrowest, stmt.lanes)
+    if stmt.function is not None:
+        name = _of_rows(stmt.function, narrowest)
+        signature = signature._replace(steps=((),) * len(stmt.operands))
     if stmt.routine is Routine.GEMM_INTEGERS:
         name = _of_integers(stmt.operands[0].buffer.dtype, stmt.operands[1].buffer.dtype, stmt.lanes)
     arguments = ["1" if number == ALONE else prints.text(stmt.loops[number].extent) for number in signature.extents]

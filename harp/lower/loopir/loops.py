@@ -324,6 +324,7 @@ class Routine(enum.Enum):
     ZERO = "zero"
     WIDEN = "widen"
     NARROW = "narrow"
+    MAP = "map"
 
 
 # Routines that accumulate products into rows of vectors.
@@ -357,20 +358,22 @@ class LibraryOperand:
 class LibraryCall(Stmt):
     """A call of a library function for vectors of this many lanes. `body` are the loops that it stands for.
 
-    The last operand is stored to.
+    The last operand is stored to. A `MAP` applies its `function` to each element of the others.
     """
 
     routine: Routine
     lanes: int
     loops: tuple[Loop, ...]
     operands: tuple[LibraryOperand, ...]
+    function: Op | None = None
 
     body: Stmt = attrs.field(init=False)
 
     @body.default
     def _body(self) -> Stmt:
         *sources, target = (Load(operand.buffer, operand.index) for operand in self.operands)
-        value = _VALUES[self.routine](*sources, target)
+        function = self.function
+        value = _VALUES[self.routine](*sources, target) if function is None else apply(function, *sources)
         return Nest(tuple(map(For, self.loops)), Store(target.buffer, target.index, value))
 
 

@@ -177,7 +177,8 @@ def _repeat(stmt: Repeat) -> list[TextLine]:
 
 def _library_call(stmt: LibraryCall) -> list[TextLine]:
     lanes = f" of {stmt.lanes} lanes" if stmt.lanes else ""
-    return [TextLine(0, f"call {stmt.routine.value}{lanes}:", stmt), *_indented(statement_lines(stmt.body))]
+    function = f" {stmt.function.value}" if stmt.function else ""
+    return [TextLine(0, f"call {stmt.routine.value}{function}{lanes}:", stmt), *_indented(statement_lines(stmt.body))]
 
 
 def _for(head: For) -> str:

@@ -1,4 +1,5 @@
-"""Loop fission: a loop over a long chain of operations is strip-mined, and distributed over segments of the chain.
+"""Loop fission: a loop over a long chain of operations, or over many functions, is strip-mined, and distributed over
+segments of the chain, or over the functions.
 
     for i: out[i] = g(f(x[i]))
         ->  for ib { for simd l < STRIP: t[l] = f(x[ib*STRIP + l]); for simd l < STRIP: out[ib*STRIP + l] = g(t[l]) }
@@ -11,13 +12,15 @@ vectors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from harp.lower.loopir.loops import Alloc, Buffer, Load, LoopKind, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import makes_index_arrays, nest, renamed, sequence
 from harp.lower.rewrite.loop_primitives import Context, split
 from harp.trace.index.polynomial import Loop, as_index
-from harp.trace.scalar.expr import Apply, Expr, apply, rewrite, walk
-from harp.trace.scalar.ops import INFO
+from harp.trace.scalar.dtypes import DType, f32, f64
+from harp.trace.scalar.expr import Apply, Const, Expr, apply, rewrite, walk
+from harp.trace.scalar.ops import INFO, Op
 
 # The fewest dependent operations of a segment, and the elements of a strip.
 _SEGMENT, _STRIP = 16, 256
@@ -25,8 +28,12 @@ _SEGMENT, _STRIP = 16, 256
 _MOST = 16
 # A chain with this many times its length of operations has enough independent ones.
 _WIDTH = 4
-# The most values kept from one segment to the next: storing more would cost as much as waiting.
-_KEPT = 6
+# The most values kept from one segment to the next: storing more would cost as much as waiting, and beside functions as
+# much as these.
+_KEPT, _KEPT_BESIDE_FUNCTIONS = 6, 24
+# The functions that the library has for rows, and the most uses of them in a loop that stay there.
+FUNCTIONS = frozenset(op for op, info in INFO.items() if info.weight >= 12)
+_USES = 6
 
 
 def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
@@ -34,27 +41,79 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     if makes_index_arrays(body):
         return None
     stores = _inlined(body)
-    depths = _depths([store.value for store in stores])
-    depth = max(depths.values(), default=0)
-    length = max(_SEGMENT, -(-depth // _MOST))
-    stages = {e: (d - 1) // length if d else 0 for e, d in depths.items()}
+    values = [store.value for store in stores]
+    by_function = _by_function(values)
+    stages = by_function or _by_length(values)
     last = max(stages.values(), default=0)
-    if last < 2 or len(stages) > _WIDTH * (depth + length) or reads_what_it_stores(stores):
+    last += bool(by_function) and last % 2  # stores are no functions
+    if last < 2 or reads_what_it_stores(stores):
         return None
     kept = _kept(stores, stages, last)
-    if any(sum(stages[e] <= stage < until for e, until in kept.items()) > _KEPT for stage in range(last)):
+    most = _KEPT_BESIDE_FUNCTIONS if by_function else _KEPT
+    if any(sum(stages[e] <= stage < until for e, until in kept.items()) > most for stage in range(last)):
         return None
     blocks = split(context.fresh, loop.extent, _STRIP)
     head, lane = context.fresh.loop(blocks.length, LoopKind.SIMD)
     if not blocks.heads or not head:
         return None
-    room = (as_index(_STRIP),)
-    tiles = {e: Buffer(f"kept{number}", e.dtype, room, Space.LOCAL) for number, e in enumerate(kept)}
-    parts = _segments(stores, stages, {e: Load(tile, (lane,)) for e, tile in tiles.items()}, last)
+    room, found = (as_index(_STRIP),), _tiles(kept, stages)
+    tiles = [Buffer(f"kept{number}", dtype, room, Space.LOCAL) for number, dtype in enumerate(found.dtypes)]
+    copies = {e: Load(tiles[number], (lane,)) for e, number in found.numbers.items()}
+    parts = _segments(stores, stages, copies, last)
     whole = sequence(nest(head, renamed(part, {loop: blocks.start + lane})) for part in parts)
-    for tile in tiles.values():
+    for tile in tiles:
         whole = Alloc(tile, whole)
     return nest(blocks.heads, whole)
+
+
+def is_function(e: Expr) -> bool:
+    """Whether it is a function that the library has for rows."""
+    return isinstance(e, Apply) and e.op in FUNCTIONS and e.dtype in (f32, f64) and not _is_simple_power(e)
+
+
+def _is_simple_power(e: Apply) -> bool:
+    """Whether it is a power with a constant exponent, which may be some products."""
+    return e.op is Op.POW and isinstance(e.operands[1], Const)
+
+
+def _by_length(values: Sequence[Expr]) -> dict[Expr, int]:
+    """The segment of each operation of a long chain; none if there is no long chain."""
+    depths = _depths(values)
+    depth = max(depths.values(), default=0)
+    length = max(_SEGMENT, -(-depth // _MOST))
+    if len(depths) > _WIDTH * (depth + length):
+        return {}
+    return {e: (d - 1) // length if d else 0 for e, d in depths.items()}
+
+
+def _by_function(values: Sequence[Expr]) -> dict[Expr, int]:
+    """Functions and other operations in segments of their own, in turns; none if there are few functions."""
+    stages: dict[Expr, int] = {}
+    for e in walk(values):
+        if isinstance(e, Apply):
+            behind = max((stages.get(a, 0) for a in e.args), default=0)
+            stages[e] = behind + (behind % 2 != is_function(e))
+    return stages if sum(map(is_function, stages)) > _USES else {}
+
+
+class _Tiles(NamedTuple):
+    """The number of the tile of each kept value, and the dtype of each tile."""
+
+    numbers: dict[Expr, int]
+    dtypes: list[DType]
+
+
+def _tiles(kept: Mapping[Expr, int], stages: Mapping[Expr, int]) -> _Tiles:
+    """A tile is free again behind the last segment that needs its value."""
+    found, until = _Tiles({}, []), list[int]()
+    for e in sorted(kept, key=stages.__getitem__):
+        free = (n for n, dtype in enumerate(found.dtypes) if dtype is e.dtype and until[n] < stages[e])
+        number = next(free, len(until))
+        if number == len(until):
+            found.dtypes.append(e.dtype)
+            until.append(0)
+        found.numbers[e], until[number] = number, kept[e]
+    return found
 
 
 def _inlined(body: Stmt) -> list[Store]:
@@ -127,4 +186,11 @@ def _segments(
         if e in kept:
             written[stage].append(Store(kept[e].buffer, kept[e].index, here[e]))
     written[last] += [Store(s.buffer, s.index, read(s.value, last)) for s in stores]
-    return [sequence(part) for part in written.values() if part]
+    return [part for stage in written.values() if stage for part in _loops(stage)]
+
+
+def _loops(stores: Sequence[Stmt]) -> Iterable[Stmt]:
+    """The statements of the loops of a segment: one for each function."""
+    if all(isinstance(s, Store) and is_function(s.value) for s in stores):
+        return stores
+    return (sequence(stores),)

@@ -57,7 +57,7 @@ def test_several_chains_and_results():
 def test_integers_wrap_and_the_position_counts():
     def scramble(x):
         x = x + hnp.arange(x.shape[0], dtype=np.uint32)
-        for k in range(40):
+        for k in range(15):
             x = (x ^ (x << 5)) * np.uint32(2654435761 + k)
         return x
 
@@ -65,7 +65,7 @@ def test_integers_wrap_and_the_position_counts():
     for n in SIZES:
         x = np.random.default_rng(n).integers(0, 2**32, n, dtype=np.uint32)
         y = x + np.arange(n, dtype=np.uint32)
-        for k in range(40):
+        for k in range(15):
             y = (y ^ (y << np.uint32(5))) * np.uint32(2654435761 + k)
         np.testing.assert_array_equal(np.asarray(f(x)), y)
     assert is_cut(scramble, np.ones(3, np.uint32))
@@ -106,3 +106,51 @@ def test_short_and_wide_code_stays_whole():
 def test_what_is_kept_is_little(monkeypatch):
     monkeypatch.setattr(loop_fission, "_KEPT", 0)
     assert not is_cut(lambda x: horner(x) * 3, np.ones(3))
+
+
+def waves(np, x):
+    """Functions of functions, some of them of several values, which other operations need later."""
+    a = np.sin(x) + np.cos(2 * x)
+    b = np.exp(-a * a) * np.tanh(x)
+    c = np.log1p(b * b) + np.arctan2(a, b) * a
+    d = np.hypot(c, b) + np.cos(c + 1)
+    return d * a + np.tanh(b + c) * np.exp(-d * d), a - np.power(1 + b * b, c)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_functions_are_calls(dtype):
+    """At all sizes, for arguments near and far, with the bits of a few functions in a loop."""
+    f = harp.jit(lambda x: waves(hnp, x))
+    text = f.lower(np.ones(9, dtype)).loops
+    assert all(f"call map {name}:" in text for name in ("sin", "tanh", "log1p", "atan2", "hypot", "pow"))
+    for n in SIZES:
+        x = np.random.default_rng(n).normal(size=n).astype(dtype)
+        x[1::100] = 1e7
+        close = {"rtol": 1e-3, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-12}
+        for found, expected in zip(f(x), waves(np, x.astype(np.float64)), strict=True):
+            np.testing.assert_allclose(found, expected, **close)
+    assert f.compilations == 1
+
+
+def test_a_function_in_a_call_has_the_bits_of_one_in_a_loop():
+    x = np.random.default_rng(0).normal(size=700)
+    many = harp.jit(lambda x: [hnp.sin(x + k) for k in range(8)])
+    assert many.lower(x).loops.count("call map sin") == 8
+    one = harp.jit(hnp.sin)
+    for k, found in enumerate(many(x)):
+        np.testing.assert_array_equal(found, one(x + k))
+
+
+def test_tiles_of_values_that_nothing_needs_any_more_are_used_again():
+    def chain(x):
+        for k in range(15):
+            x = hnp.sin(x) * 1.01 + k
+        return x
+
+    text = harp.jit(chain).lower(np.ones(9)).loops
+    assert text.count("local") == 2
+    x = np.linspace(0, 1, 300)
+    expected = x
+    for k in range(15):
+        expected = np.sin(expected) * 1.01 + k
+    np.testing.assert_allclose(harp.jit(chain)(x), expected, rtol=1e-9)

@@ -168,6 +168,8 @@ class Work:
             return self._nest(stmt, lets, inside)
         if isinstance(stmt, Row):
             return _times([self._extent(stmt.lane.extent, lets, inside), _fixed(self._costs.row)])
+        if isinstance(stmt, LibraryCall) and stmt.function is not None:
+            return self._amount(stmt.body, lets, inside)
         if isinstance(stmt, LibraryCall):
             extents = (self._extent(loop.extent, lets, inside) for loop in stmt.loops)
             return _times([*extents, *[self._costs.product] * (stmt.routine in PRODUCTS)])

@@ -1,0 +1,63 @@
+/* Functions of each element of a row, which programs share: each is compiled once for a machine. */
+#ifndef HARP_MATH_MAP_H
+#define HARP_MATH_MAP_H
+
+#include <stdint.h>
+
+#define HARP_OF_ONE(name, T, dtype) void harp_map_##name##_##dtype(int64_t, const T *restrict, T *restrict);
+#define HARP_OF_TWO(name, T, dtype)                                                                                    \
+    void harp_map_##name##_##dtype(int64_t, const T *restrict, const T *restrict, T *restrict);
+HARP_OF_ONE(exp, float, f32)
+HARP_OF_ONE(exp, double, f64)
+HARP_OF_ONE(exp2, float, f32)
+HARP_OF_ONE(exp2, double, f64)
+HARP_OF_ONE(expm1, float, f32)
+HARP_OF_ONE(expm1, double, f64)
+HARP_OF_ONE(log, float, f32)
+HARP_OF_ONE(log, double, f64)
+HARP_OF_ONE(log2, float, f32)
+HARP_OF_ONE(log2, double, f64)
+HARP_OF_ONE(log10, float, f32)
+HARP_OF_ONE(log10, double, f64)
+HARP_OF_ONE(log1p, float, f32)
+HARP_OF_ONE(log1p, double, f64)
+HARP_OF_ONE(sin, float, f32)
+HARP_OF_ONE(sin, double, f64)
+HARP_OF_ONE(cos, float, f32)
+HARP_OF_ONE(cos, double, f64)
+HARP_OF_ONE(tan, float, f32)
+HARP_OF_ONE(tan, double, f64)
+HARP_OF_ONE(asin, float, f32)
+HARP_OF_ONE(asin, double, f64)
+HARP_OF_ONE(acos, float, f32)
+HARP_OF_ONE(acos, double, f64)
+HARP_OF_ONE(atan, float, f32)
+HARP_OF_ONE(atan, double, f64)
+HARP_OF_ONE(sinh, float, f32)
+HARP_OF_ONE(sinh, double, f64)
+HARP_OF_ONE(cosh, float, f32)
+HARP_OF_ONE(cosh, double, f64)
+HARP_OF_ONE(asinh, float, f32)
+HARP_OF_ONE(asinh, double, f64)
+HARP_OF_ONE(acosh, float, f32)
+HARP_OF_ONE(acosh, double, f64)
+HARP_OF_ONE(atanh, float, f32)
+HARP_OF_ONE(atanh, double, f64)
+HARP_OF_ONE(erf, float, f32)
+HARP_OF_ONE(erf, double, f64)
+HARP_OF_ONE(erfc, float, f32)
+HARP_OF_ONE(erfc, double, f64)
+HARP_OF_ONE(erfinv, float, f32)
+HARP_OF_ONE(erfinv, double, f64)
+HARP_OF_ONE(cbrt, float, f32)
+HARP_OF_ONE(cbrt, double, f64)
+HARP_OF_ONE(tanh, float, f32)
+HARP_OF_ONE(tanh, double, f64)
+HARP_OF_TWO(atan2, float, f32)
+HARP_OF_TWO(atan2, double, f64)
+HARP_OF_TWO(hypot, float, f32)
+HARP_OF_TWO(hypot, double, f64)
+HARP_OF_TWO(pow, float, f32)
+HARP_OF_TWO(pow, double, f64)
+
+#endif
