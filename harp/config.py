@@ -2,7 +2,8 @@
 
 HARP_VERIFY  0 off, 1 between stages, 2 after each pass, 3 also runs the program before and after each pass
 HARP_CHECK   1 compares every index with its array, in all functions, as `harp.jit(f, check=True)` does
-HARP_THREADS how many threads run parallel loops; 0 for as many as there are cores
+HARP_THREADS how many threads run parallel loops; 0 for as many as there are cores. Where it is not set, OMP_NUM_THREADS
+             is asked, which schedulers of many processes set
 HARP_DEVICE  where functions run that do not say otherwise: cpu, or opencl:0 for the first OpenCL device
 HARP_WIDE    1 for kernels as wide OpenCL devices need them on all, 0 for those for cores; else each has its own kind
 HARP_QUICK   0 compiles each program with optimisation before its first call; else a first call that has little to do
@@ -61,6 +62,14 @@ MOST_THREADS = 256
 CPU = "cpu"
 
 
+def _threads() -> int:
+    """How many threads the environment asks for."""
+    if os.environ.get("HARP_THREADS", "").strip():
+        return _level("HARP_THREADS", MOST_THREADS)
+    outermost = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()  # behind commas: of nested loops
+    return min(int(outermost), MOST_THREADS) if outermost.isascii() and outermost.isdigit() else 0
+
+
 class Settings:
     """Levels read from the environment at import; tests and users may set them at run time."""
 
@@ -70,7 +79,7 @@ class Settings:
         self.verify = _level("HARP_VERIFY", 3)
         self.debug = _level("HARP_DEBUG", 5)
         self.check = bool(_level("HARP_CHECK", 1))
-        self.threads = _level("HARP_THREADS", MOST_THREADS)
+        self.threads = _threads()
         self.device = os.environ.get("HARP_DEVICE", "").strip() or CPU
         self.wide = bool(_level("HARP_WIDE", 1)) if os.environ.get("HARP_WIDE", "").strip() else None
         self.quick = os.environ.get("HARP_QUICK", "").strip() != "0"
@@ -88,7 +97,7 @@ def set_threads(count: int) -> None:
     """Run the parallel loops of programs in this many threads, in all functions that do not say otherwise.
 
     1 starts no thread; 0 stands for as many as there are cores that the process may use, which is also the default,
-    unless the environment has `HARP_THREADS`. Results are the same, bit for bit, with any number.
+    unless the environment has `HARP_THREADS` or `OMP_NUM_THREADS`. Results are the same, bit for bit, with any number.
 
     Raises ArgumentError for anything but a number from 0 to 256.
 

@@ -7,7 +7,6 @@ the results; so the first is for functions with fewer arguments than results, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.autodiff.vjp import prepared
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.batching.rules import batch
+from harp.transforms.pickling import derived
 from harp.transforms.staging import run
 from harp.transforms.typed import P, R, Transformed
 
@@ -62,7 +62,7 @@ def value_and_jacfwd(
     Array([[2., 0.],
            [0., 6.]])
     """
-    return _value_and_jacobian(_forward, "jacfwd", function, argnums, has_aux, holomorphic)
+    return _value_and_jacobian(value_and_jacfwd, _forward, "jacfwd", function, argnums, has_aux, holomorphic)
 
 
 def value_and_jacrev(
@@ -77,7 +77,7 @@ def value_and_jacrev(
     >>> row
     Array([2., 6.])
     """
-    return _value_and_jacobian(_backward, "jacrev", function, argnums, has_aux, holomorphic)
+    return _value_and_jacobian(value_and_jacrev, _backward, "jacrev", function, argnums, has_aux, holomorphic)
 
 
 def jacfwd(
@@ -98,7 +98,7 @@ def jacfwd(
     Array([[2., 0.],
            [0., 4.]])
     """
-    return _jacobian_only(value_and_jacfwd(function, argnums, has_aux, holomorphic), function, has_aux)
+    return _jacobian_only(jacfwd, value_and_jacfwd, function, argnums, has_aux, holomorphic)
 
 
 def jacrev(
@@ -111,7 +111,7 @@ def jacrev(
     >>> jacrev(lambda x: hnp.sum(x * x))(hnp.asarray([1.0, 2.0]))
     Array([2., 4.])
     """
-    return _jacobian_only(value_and_jacrev(function, argnums, has_aux, holomorphic), function, has_aux)
+    return _jacobian_only(jacrev, value_and_jacrev, function, argnums, has_aux, holomorphic)
 
 
 def hessian(
@@ -144,8 +144,17 @@ def hvp(function: Function, primals: Sequence[Tree], tangents: Sequence[Tree]) -
     return jvp(grad(function, argnums), primals, tangents)[1]
 
 
-def _jacobian_only(both: Function, function: Function, has_aux: bool) -> Function:
-    @wraps(function)
+def _jacobian_only(
+    make: Function,
+    with_value: Function,
+    function: Function,
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+) -> Function:
+    both = with_value(function, argnums, has_aux, holomorphic)
+
+    @derived(make, function, argnums, has_aux, holomorphic)
     def jacobian(*args: Tree, **kwargs: Tree) -> Tree:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result
@@ -154,6 +163,7 @@ def _jacobian_only(both: Function, function: Function, has_aux: bool) -> Functio
 
 
 def _value_and_jacobian(
+    make: Function,
     blocks: Callable[[_Results], _Blocks],
     name: str,
     function: Function,
@@ -165,7 +175,7 @@ def _value_and_jacobian(
     numbers = argument_numbers(argnums)
     several = not isinstance(argnums, (int, np.integer))
 
-    @wraps(function)
+    @derived(make, function, argnums, has_aux, holomorphic)
     def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
         staged = stage_arguments(function, numbers, args, kwargs)
         results = _staged_results(staged, has_aux, function_name(function))

@@ -116,6 +116,10 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         """The bytes of all elements."""
         return self._concrete("its number of bytes").nbytes
 
+    def __sizeof__(self) -> int:
+        """The bytes of the object and its elements: what schedulers of tasks ask before they move it."""
+        return object.__sizeof__(self) + (0 if self._value is None else self._value.nbytes)
+
     @property
     def T(self) -> Array:
         """The array with its axes in reverse order."""

@@ -7,7 +7,7 @@ whose memory is free after it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import partial
 from typing import Any, cast
 
 import attrs
@@ -43,6 +43,7 @@ from harp.transforms.autodiff.checkpoint_policies import Policy, nothing_saveabl
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
+from harp.transforms.pickling import derived
 from harp.transforms.rules import Given
 from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, with_arrays, without_token
 from harp.transforms.typed import P, R, Transformed
@@ -73,7 +74,7 @@ def checkpoint(
     static = argument_numbers(static_argnums)
     call_user: Callable[..., Any] = function
 
-    @wraps(function)
+    @derived(partial(checkpoint, policy=policy, static_argnums=static_argnums), function)
     def recomputed(*args: Tree, **kwargs: Tree) -> Any:
         fixed = {k % len(args): args[k] for k in static if -len(args) <= k < len(args)}
         args = tuple(None if k in fixed else arg for k, arg in enumerate(args))

@@ -27,6 +27,7 @@ from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.closures import closed_over, standing_for
+from harp.transforms.pickling import name_of, portable, restored
 from harp.transforms.rules import Given
 from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, with_arrays, without_token
 
@@ -40,7 +41,14 @@ class _Custom:
         require_function(type(self).__name__, function)
         self._function = function
         self._fixed = tuple(nondiff_argnums)
-        update_wrapper(self, function)
+        update_wrapper(self, function, updated=())
+
+    def __reduce__(self) -> str | tuple[Function, tuple[object, ...]]:
+        name = name_of(self)
+        if name is not None:
+            return name
+        attributes = {name: portable(value, self) if callable(value) else value for name, value in vars(self).items()}
+        return restored, (type(self), attributes)
 
     def _derivative(
         self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]

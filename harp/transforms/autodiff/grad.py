@@ -7,7 +7,6 @@ result is put back into whatever is being traced, so that all transforms compose
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any, Literal, TypeVar, cast, overload
 
 import numpy as np
@@ -41,6 +40,7 @@ from harp.trace.trees import (
 from harp.transforms.autodiff.arguments import argument_numbers, fitting, stage_arguments
 from harp.transforms.autodiff.vjp import prepared
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
+from harp.transforms.pickling import derived
 from harp.transforms.staging import run
 from harp.transforms.typed import P, Pullback, R, Transformed
 
@@ -71,7 +71,7 @@ def value_and_grad(
     several = not isinstance(argnums, (int, np.integer))
     numbers = argument_numbers(argnums)
 
-    @wraps(function)
+    @derived(value_and_grad, function, argnums, has_aux, holomorphic)
     def differentiated(*args: Tree, **kwargs: Tree) -> Tree:
         staged = stage_arguments(function, numbers, args, kwargs)
         graph, treedef = prepared(staged.traced.graph, staged.traced.graph.inputs), staged.traced.treedef
@@ -141,7 +141,7 @@ def grad(
     """
     both: Function = value_and_grad(function, argnums, has_aux, holomorphic)
 
-    @wraps(function)
+    @derived(grad, function, argnums, has_aux, holomorphic)
     def gradient(*args: Tree, **kwargs: Tree) -> Tree:
         value, result = both(*args, **kwargs)
         return (result, value[1]) if has_aux else result

@@ -7,7 +7,6 @@ result is put back into whatever is being traced, so that it composes with all o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -25,6 +24,7 @@ from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function, require_result
 from harp.trace.trees import Tree, TreeSpec, flatten, spec_text, spread, unflatten
 from harp.transforms.batching.rules import batch
+from harp.transforms.pickling import derived
 from harp.transforms.staging import run, shape_of, stage, with_arrays
 from harp.transforms.typed import P, R, Transformed
 
@@ -66,7 +66,7 @@ def vmap(
     require_function("vmap", function)
     call_user: Function = function
 
-    @wraps(function)
+    @derived(vmap, function, in_axes, out_axes, axis_size, axis_name)
     def batched(*args: Tree, **kwargs: Tree) -> Tree:
         name = function_name(function)
         leaves, treedef = flatten((args, kwargs))

@@ -1,0 +1,125 @@
+"""How functions that transforms make are pickled: by name where the name leads back to them, else by value.
+
+By value they are what made them: the transform, the function that it was given, and the options. A function that
+`pickle` does not find by its name, such as a lambda, is taken by `cloudpickle`, if that is installed. So it is with
+functions of `__main__`, which is another module in the processes that Dask and joblib start.
+"""
+
+from __future__ import annotations
+
+import pickle
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import update_wrapper
+from importlib import import_module
+from types import MethodType, ModuleType
+from typing import Any
+
+from harp.errors import ArgumentError
+from harp.trace.source_locations import where
+from harp.trace.tracer import function_name
+
+Function = Callable[..., Any]
+
+
+class _Packing(threading.local):
+    """The objects that are being pickled by value: a function may lead to itself."""
+
+    inside: frozenset[int] = frozenset()
+
+
+_packing = _Packing()
+
+
+def _cloudpickle() -> ModuleType | None:
+    try:
+        return import_module("cloudpickle")
+    except ImportError:
+        return None
+
+
+def name_of(function: object) -> str | None:
+    """The name by which other processes find it; None if its module does not have it under that name, or is one that
+    they do not have."""
+    name, module = getattr(function, "__qualname__", ""), getattr(function, "__module__", None)
+    value: object = sys.modules.get(module or "")
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    if value is not function:
+        return None
+    is_elsewhere = module == "__main__" and id(function) not in _packing.inside and _cloudpickle() is not None
+    return None if is_elsewhere else name
+
+
+def portable(function: Function, whole: object) -> object:
+    """The function, or something that is pickled in its place, for the pickle of `whole`. Raises ArgumentError."""
+    before = _packing.inside
+    _packing.inside = before | {id(whole)}
+    try:
+        return _portable(function)
+    finally:
+        _packing.inside = before
+
+
+def _portable(function: Function) -> object:
+    try:
+        pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        cloudpickle = _cloudpickle()
+        if cloudpickle is None:
+            raise ArgumentError(
+                f"{function_name(function)!r} cannot be pickled, for its module does not have it under that name; "
+                f"define it at the top level of a module, or install cloudpickle{where()}"
+            ) from error
+        return _Packed(cloudpickle.dumps(function))
+    return function
+
+
+class _Packed:
+    """A function in the bytes of `cloudpickle`; unpickled it is the function."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __reduce__(self) -> tuple[Function, tuple[bytes]]:
+        return pickle.loads, (self._content,)
+
+
+class Derived:
+    """A function that a transform has made of another one: `call` computes it, `make(function, *options)` makes it."""
+
+    def __init__(self, call: Function, make: Function, function: Function, options: Sequence[object]) -> None:
+        update_wrapper(self, function, updated=())
+        self._call, self._make, self._function, self._options = call, make, function, tuple(options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the transform computes of these arguments."""
+        return self._call(*args, **kwargs)
+
+    def __get__(self, instance: object, owner: type | None = None) -> Function:
+        return self if instance is None else MethodType(self, instance)
+
+    def __copy__(self) -> Derived:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Derived:
+        return self
+
+    def __reduce__(self) -> str | tuple[Function, tuple[object, ...]]:
+        return name_of(self) or (self._make, (portable(self._function, self), *self._options))
+
+    def __repr__(self) -> str:
+        return f"<{getattr(self._make, '__name__', 'transform')} of {function_name(self._function)}>"
+
+
+def derived(make: Function, function: Function, *options: object) -> Callable[[Function], Function]:
+    """A decorator for what computes `make(function, *options)`."""
+    return lambda call: Derived(call, make, function, options)
+
+
+def restored(kind: type, attributes: dict[str, object]) -> object:
+    """An object of this class with these attributes."""
+    made: Any = object.__new__(kind)
+    made.__dict__.update(attributes)
+    return made
