@@ -46,6 +46,12 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 
 # Functions that call themselves, and what bounds how deep: never the number of operations of a program.
 RECURSIVE = {
+    "nothing: they name themselves, as what makes a function that is pickled": {
+        "transforms/autodiff/checkpoint": "checkpoint",
+        "transforms/autodiff/grad": "grad value_and_grad",
+        "transforms/batching/vmap": "vmap",
+        "transforms/jacobians": "jacfwd jacrev value_and_jacfwd value_and_jacrev",
+    },
     "the nesting of statements, at most MOST_NESTED variables and the loops of the user": {
         "backends/c/emit/function": "hoisted",
         "backends/c/emit/render": "_stores",

@@ -7,14 +7,17 @@ functions of `__main__`, which is another module in the processes that Dask and 
 
 from __future__ import annotations
 
+import os
 import pickle
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from importlib import import_module
 from types import MethodType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from harp.errors import ArgumentError
 from harp.trace.source_locations import where
@@ -74,6 +77,30 @@ def _portable(function: Function) -> object:
             ) from error
         return _Packed(cloudpickle.dumps(function))
     return function
+
+
+# What was pickled by value, or has arrived so, by a token and the other way round. The last arrivals stay alive between
+# two uses, for the sake of their traces.
+_travelled: WeakValueDictionary[bytes, Any] = WeakValueDictionary()
+_tokens: WeakKeyDictionary[object, bytes] = WeakKeyDictionary()
+_arrivals: deque[object] = deque(maxlen=64)
+
+
+def token_of(value: object) -> bytes:
+    """By which other processes know that they have an object already."""
+    token = _tokens.setdefault(value, os.urandom(16))
+    _travelled[token] = value
+    return token
+
+
+def arrived(token: bytes, make: Function, *arguments: object) -> object:
+    """The object with this token, made unless this process has it."""
+    made = _travelled.get(token)
+    if made is None:
+        made = make(*arguments)
+        _tokens[made], _travelled[token] = token, made
+        _arrivals.append(made)
+    return made
 
 
 class _Packed:

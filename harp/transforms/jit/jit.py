@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Generic, overload
-from weakref import WeakValueDictionary, ref
+from weakref import ref
 
 import attrs
 
@@ -68,7 +68,7 @@ from harp.transforms.jit.calls import (
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
 from harp.transforms.jit.static import NO_STATIC, Call, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
-from harp.transforms.pickling import name_of, portable
+from harp.transforms.pickling import arrived, name_of, portable, token_of
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
@@ -104,21 +104,6 @@ class Entry:
 
 # A function keeps traces for so many combinations of static values, and so many traces for one kind of arguments.
 _MOST = 256
-
-# Functions that were unpickled, or pickled by value; the last ones of those that came stay alive between uses.
-_travelled: WeakValueDictionary[bytes, JitFunction[..., Any]] = WeakValueDictionary()
-_arrivals: deque[JitFunction[..., Any]] = deque(maxlen=64)
-
-
-def _arrived(token: bytes, function: Callable[..., Any], *options: Any) -> JitFunction[..., Any]:
-    """The function with this token, made unless this process has it."""
-    made = _travelled.get(token)
-    if made is None:
-        made = _travelled[token] = JitFunction(function, *options)
-        made._token = token
-        _arrivals.append(made)
-    return made
-
 
 _ShortWays = dict[Hashable, ShortWay | None]  # the newest for each key of static values
 _Entries = dict[tuple[Hashable, ...], list[Entry]]
@@ -205,7 +190,6 @@ class JitFunction(Generic[P, R]):
         self._copies = False  # whether a copy of arguments between devices was warned of
         self._lock = threading.RLock()
         self._forgotten = 0  # the number of programs that were dropped
-        self._token: bytes | None = None  # the name of the function in other processes
         self._made_for: dict[tuple[bool, bool, bool, str], tuple[_ShortWays, _Entries]] = {}
         self._choose_entries()
         _register(self)
@@ -280,11 +264,8 @@ class JitFunction(Generic[P, R]):
         name = name_of(self)
         if name is not None:
             return name
-        if self._token is None:
-            self._token = os.urandom(16)
-            _travelled[self._token] = self
         made = (self._static, self._donated, self._declared, self._options, self._threads, self._check, self._search)
-        return _arrived, (self._token, portable(self._function, self), *made, self._device)
+        return arrived, (token_of(self), JitFunction, portable(self._function, self), *made, self._device)
 
     def _unpack(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Call:
         leaves, treedef = flatten([dynamic, named] if named else dynamic)
