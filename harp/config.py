@@ -9,6 +9,7 @@ HARP_WIDE    1 for kernels as wide OpenCL devices need them on all, 0 for those 
 HARP_QUICK   0 compiles each program with optimisation before its first call; else a first call that has little to do
              runs a program that is compiled quickly, and the optimised one takes its place when it is there
 HARP_DEBUG   0 quiet, 1 what is compiled, 2 graphs, 3 schedules and loop nests, 4 C source, 5 every pass
+HARP_TRACEBACK  full shows the frames of harp in the tracebacks of errors; else they end with the line of the user
 None changes any result, but for the last digits of sums in checked programs and on wide devices, which have cache keys
 of their own.
 """

@@ -21,6 +21,7 @@ os.environ.setdefault("HARP_VERIFY", "1")
 os.environ.setdefault("HARP_QUICK", "0")  # what is compiled is the same in each run, however fast the machine is
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or each of the many processes that tests start compiles all of harp
 os.environ.setdefault("MPLBACKEND", "Agg")
+os.environ.setdefault("HARP_TRACEBACK", "full")
 
 # With HARP_TESTS=some, as in `make test`, a case of each test runs, with so many random programs, and no slow test: the
 # whole in minutes. With HARP_TESTS=others all that these have left out.

@@ -3,6 +3,7 @@ number."""
 
 from __future__ import annotations
 
+import dis
 import itertools
 import linecache
 import os
@@ -18,6 +19,11 @@ _NUMPY = os.path.join(os.path.dirname(np.__file__), "")  # np.sum(x) calls x.sum
 _LONGEST = 60  # of a quoted expression
 _FRAMEWORKS = (_PACKAGE, _NUMPY, "<attrs", "<__array_function__")
 _LIBRARIES = ("/optree/", "/site-packages/scipy/")
+
+
+def is_of_harp(frame: FrameType) -> bool:
+    """Whether it runs code of harp, or code that attrs has made for it."""
+    return frame.f_code.co_filename.startswith((_PACKAGE, "<attrs"))
 
 
 def user_frame() -> FrameType | None:
@@ -40,6 +46,17 @@ def user_site() -> Site | None:
 def short(value: int) -> str:
     """A number, or about how large it is where it would fill the screen and Python may refuse to print it."""
     return str(value) if value.bit_length() < 256 else f"{'-' if value < 0 else ''}2**{value.bit_length() - 1} or so"
+
+
+def is_ignored(frame: FrameType | None) -> bool:
+    """Whether the user's code in this frame drops the result of the call that it is making, as a statement does."""
+    if frame is None or frame is not user_frame():
+        return False
+    following = frame.f_lasti + 2
+    code = frame.f_code.co_code
+    while following < len(code) and dis.opname[code[following]] == "CACHE":
+        following += 2
+    return following < len(code) and dis.opname[code[following]] == "POP_TOP"
 
 
 _SINGULAR = {"axes": "axis", "indices": "index", "entries": "entry", "leaves": "leaf"}

@@ -21,6 +21,7 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from harp.errors import ArgumentError
 from harp.trace.source_locations import where
+from harp.trace.tracebacks import shorten
 from harp.trace.tracer import function_name
 
 Function = Callable[..., Any]
@@ -122,7 +123,11 @@ class Derived:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the transform computes of these arguments."""
-        return self._call(*args, **kwargs)
+        try:
+            return self._call(*args, **kwargs)
+        except Exception as error:
+            shorten(error)
+            raise
 
     def __get__(self, instance: object, owner: type | None = None) -> Function:
         return self if instance is None else MethodType(self, instance)

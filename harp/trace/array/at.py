@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -10,7 +12,7 @@ import attrs
 
 from harp.errors import DTypeError, MutationError
 from harp.lazy import FUNCTIONS
-from harp.trace.source_locations import where
+from harp.trace.source_locations import is_ignored, user_site, where
 
 T = TypeVar("T")
 
@@ -23,6 +25,20 @@ class At(Generic[T]):
 
     def __getitem__(self, key: object) -> Updates[T]:
         return Updates(self.array, key)
+
+    if not TYPE_CHECKING:  # there it is a mistake already
+
+        def __setitem__(self, key, value):
+            raise MutationError(f"arrays do not change; write x = x.at[index].set(value){where()}")
+
+
+def _in_place(method: str) -> Callable[[object, object], object]:
+    """The error for x.at[index] += value and its like."""
+
+    def refuse(self: object, other: object) -> object:
+        raise MutationError(f"arrays do not change; write x = x.at[index].{method}(value){where()}")
+
+    return refuse
 
 
 @attrs.frozen(repr=False)
@@ -43,6 +59,8 @@ class Updates(Generic[T]):
         return "x.at[index], which nothing was done with, such as .set(value)"
 
     if not TYPE_CHECKING:  # there these are mistakes already
+        __iadd__, __isub__, __imul__ = map(_in_place, ("add", "subtract", "multiply"))
+        __itruediv__, __ipow__ = map(_in_place, ("divide", "power"))
 
         def __call__(self, *values):
             raise MutationError(f"x.at[index] is not called itself; write x.at[index].set(value), or .add{where()}")
@@ -129,5 +147,11 @@ class Updates(Generic[T]):
         return result
 
     def _put(self, how: str, values: object, mode: str | None, unique: bool) -> T:
+        if is_ignored(sys._getframe(2)):
+            file, line = user_site() or ("", 0)
+            text = (
+                f"the result of x.at[index].{how} is dropped, and x does not change; write x = x.at[index].{how}(...)"
+            )
+            warnings.warn_explicit(text, RuntimeWarning, file, line)
         result: T = FUNCTIONS["at_put"](self.array, self.key, values, how, mode, unique)
         return result

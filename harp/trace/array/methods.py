@@ -12,9 +12,8 @@ import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, MutationError
 from harp.lazy import FUNCTIONS
-from harp.trace.array.questions import is_ignored
 from harp.trace.scalar.dtypes import NDArray, as_dtype
-from harp.trace.source_locations import where
+from harp.trace.source_locations import is_ignored, user_frame, where
 
 
 class Methods:
@@ -45,7 +44,7 @@ class Methods:
         Raises MutationError where a statement `x.sort()` does nothing with the result, as if x changed.
         """
         _no_order(order)
-        if is_ignored():
+        if is_ignored(user_frame()):
             raise MutationError(f"arrays do not change, so x.sort() is another array: write x = x.sort(){where()}")
         result: Self = self._by_name("sort", axis, **options)
         return result

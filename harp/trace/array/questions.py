@@ -175,18 +175,6 @@ def _condition(text: str) -> str:
     return found or ""
 
 
-def is_ignored() -> bool:
-    """Whether the user's code drops the result of the call that it is making, as a statement does."""
-    frame = user_frame()
-    if frame is None:
-        return False
-    following = frame.f_lasti + 2
-    code = frame.f_code.co_code
-    while following < len(code) and dis.opname[code[following]] == "CACHE":
-        following += 2
-    return following < len(code) and dis.opname[code[following]] == "POP_TOP"
-
-
 def _remedy(what: str, found: Asking | None) -> str:
     advice = _OF_WHAT.get(what, _NUMPY)
     if found is None:

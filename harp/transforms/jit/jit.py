@@ -37,6 +37,7 @@ from harp.trace.sizes.proofs import inspection, unproved
 from harp.trace.sizes.scope import Scope
 from harp.trace.sizes.signature import Check, GraphSignature, signature_of
 from harp.trace.source_locations import plural, where
+from harp.trace.tracebacks import shorten
 from harp.trace.tracer import (
     Argument,
     Traced,
@@ -239,7 +240,11 @@ class JitFunction(Generic[P, R]):
             buffers.clear()  # now only their owners hold the buffers
         if not settings.jit:  # no program is made in this mode
             return called_at_once(self._function, args, kwargs)
-        return self._slow_call(static, dynamic, named)
+        try:
+            return self._slow_call(static, dynamic, named)
+        except Exception as error:
+            shorten(error)
+            raise
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> JitFunction[P, R]: ...

@@ -1,5 +1,7 @@
 """`x.at[...]` beside NumPy's item assignment and `ufunc.at`: outside of traces, traced, and compiled."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ConcretizationError, DTypeError, IndexOutOfRangeError, ShapeError
+from harp.errors import ConcretizationError, DTypeError, IndexOutOfRangeError, MutationError, ShapeError
 from harp.trace.scalar.dtypes import ALL, bool_
 from tests.trace.array.test_advanced import KEYS, indexed
 from tests.trace.conftest import Program
@@ -137,7 +139,7 @@ def test_outside_the_axis():
         if mode:
             np.testing.assert_array_equal(np.asarray(hnp.asarray(x).at[i].add(v, mode=mode)), expected)
     with pytest.raises(IndexOutOfRangeError, match="index -6 is out of range"):
-        hnp.asarray(x).at[i].add(v)
+        _ = hnp.asarray(x).at[i].add(v)
     dropping = Program(lambda x, i, v: x.at[i].set(v), x, i, v)
     np.testing.assert_array_equal(dropping(x[:0], i, v), x[:0])
     with pytest.raises(IndexOutOfRangeError, match="axis 0 has no element"):
@@ -172,7 +174,7 @@ def test_errors(call, error, match):
 
 def test_the_array_itself_stays():
     x = hnp.asarray(X)
-    x.at[0].set(1.0).at[[1]].add(2.0)
+    _ = x.at[0].set(1.0).at[[1]].add(2.0)
     np.testing.assert_array_equal(np.asarray(x), X)
 
 
@@ -239,3 +241,37 @@ def test_known_integers_outside_beside_slices_arrays_and_in_loops():
     assert hnp.zeros((0, 2)).at[1].set(1.0, mode="drop").shape == (0, 2)
     with pytest.raises(IndexOutOfRangeError, match="no element"):
         hnp.zeros((0, 2)).at[1].get(mode="clip")
+
+
+@pytest.mark.parametrize(
+    ("statement", "advice"),
+    [
+        ("x.at[0] = 5", r"x = x.at\[index\].set\(value\)"),
+        ("x.at[0] += 5", r"x = x.at\[index\].add\(value\)"),
+        ("x.at[0] -= 5", r"x = x.at\[index\].subtract\(value\)"),
+        ("x.at[1:] *= 5", r"x = x.at\[index\].multiply\(value\)"),
+        ("x.at[0] /= 5", r"x = x.at\[index\].divide\(value\)"),
+        ("x.at[0] **= 5", r"x = x.at\[index\].power\(value\)"),
+    ],
+)
+def test_assignments_say_what_to_write(statement, advice):
+    with pytest.raises(MutationError, match=advice):
+        exec(statement, {"x": hnp.ones(3)})
+
+
+def test_a_statement_that_drops_the_update_warns():
+    def dropped(x):
+        x.at[0].set(5)
+        return x
+
+    def kept(x):
+        return x.at[0].set(5)
+
+    with pytest.warns(RuntimeWarning, match=r"write x = x.at\[index\].set\(...\)") as caught:
+        harp.jit(dropped)(np.ones(3))
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        harp.jit(kept)(np.ones(3))
+        hnp.linalg.inv(np.eye(2))  # updates inside of harp are no statements of the user
+        kept(hnp.ones(3))
