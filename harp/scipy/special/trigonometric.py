@@ -1,8 +1,8 @@
 """The integrals of sin(t)/t and cos(t)/t.
 
 Up to 4 power series; beyond by two integrals that do not oscillate, of exp(-t) / (x**2 + t**2) times x and t (NIST
-Handbook of Mathematical Functions, 6.7.13 and 6.2.17 to 6.2.20), by Gauss's and Laguerre's quadrature with 44 points, of
-which the last ones do not count.
+Handbook of Mathematical Functions, 6.7.13 and 6.2.17 to 6.2.20), by Gauss's and Laguerre's quadrature with 44 points,
+of which the last ones do not count.
 """
 
 from __future__ import annotations
