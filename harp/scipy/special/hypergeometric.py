@@ -65,7 +65,8 @@ def _series(above: Sequence[Array], below: Array, x: Array) -> Array:
 
     first = Two(one, zero)
     _, bound, largest, _, total = while_loop(goes_on, step, (0.0, stop_gradient(one), one, first, first))
-    lost = (largest > 2.0**60) & (largest * 2.0**-98 > 1e-9 * abs(total.high)) | (bound > 1e-9 * abs(total.high))
+    size = abs(total.high)
+    lost = (size > 0) & (largest * 2.0**-98 > 1e-9 * size) | (bound > 1e-9 * size)
     return where(lost, math.nan, total.high)
 
 
@@ -110,17 +111,21 @@ def _far(a: Array, b: Array, x: Array, turned: Array) -> tuple[Array, Array]:
         return any(~state[-1]) & (state[0] < 400)
 
     def step(state: Any) -> Any:
-        k, term, total, done = state
+        k, term, largest, total, done = state
         after = term * ((lower - upper + k) * (1 - upper + k)) / ((k + 1) * large)
         size, before = abs(stop_gradient(after)), abs(stop_gradient(term))
-        over_soon = (
-            done | (size <= _TINY * 2.0**-20 * abs(total)) | (size > before) & (k > abs(lower - upper) + abs(upper))
-        )
-        return k + 1, where(over_soon, term, after), where(over_soon, total, total + after), over_soon
+        diverges = (size > before) & (k > abs(lower - upper) + abs(upper))
+        term = where(done | diverges, term, after)
+        total = where(done | diverges, total, total + after)
+        done = done | diverges | (size <= 2.0**-80 * abs(stop_gradient(total)))
+        return k + 1, term, maximum(largest, where(done, 0.0, size)), total, done
 
-    one = ones_like(x)
-    _, term, total, _ = while_loop(goes_on, step, (0.0, one, one, stop_gradient(one) < 0))
-    good = tried & (abs(term) <= 8 * _TINY * abs(total))
+    one = ones_like(stop_gradient(x))
+    _, term, largest, total, _ = while_loop(goes_on, step, (0.0, one, one, one, one < 0))
+    size = abs(total)
+    # what grows less, in comparison: Gamma(a)/Gamma(b - a) exp(-x) x**(b - 2a)
+    other = gammaln(upper) - gammaln(lower - upper) - large + (lower - 2 * upper) * log(large)
+    good = tried & (abs(term) <= 8 * _TINY * size) & (largest <= 64 * size) & (other < log(_TINY * size))
     exponent = gammaln(lower) - gammaln(upper) + (upper - lower) * log(large) + where(turned, 0.0, large)
     return good, gammasgn(lower) * gammasgn(upper) * exp(exponent) * total
 
@@ -183,18 +188,24 @@ def _continued(a: Array, b: Array, c: Array, value: Array, slope: Array, distanc
         return any(state[0] > distance)
 
     def step(state: Any) -> Any:
-        here, value, slope = state
-        length = maximum(minimum(0.5 * here, here - distance), 0.0)
-        value, slope = _taylor(a, b, c, here, length, value, slope)
-        return where(here > distance, maximum(here - length, distance), here), value, slope
+        here, value, slope, error = state
+        length = maximum(minimum(share * here, here - distance), 0.0)
+        value, slope, size = _taylor(a, b, c, here, length, value, slope)
+        moved = (1 - here + length) / (1 - here)
+        error = where(length > 0, error * moved**growth + _TINY * size, error)
+        return where(here > distance, maximum(here - length, distance), here), value, slope, error
 
-    here = 0.5 + zeros_like(stop_gradient(value))
-    result: Array = while_loop(goes_on, step, (here, value, slope))[1]
-    return result
+    # terms of other solutions: (1 - x)**(c - a - b) alternate, and x**(1 - c) may grow
+    growth = stop_gradient(maximum(1 - c, 0.0))
+    share = stop_gradient(minimum(0.5, 12 / maximum(abs(c - a - b), 1.0)))
+    none = zeros_like(stop_gradient(value))
+    _, value, _, error = while_loop(goes_on, step, (0.5 + none, value, slope, _TINY * abs(stop_gradient(value))))
+    return where(error > 1e-10 * abs(value), math.nan, value)
 
 
-def _taylor(a: Array, b: Array, c: Array, here: Array, t: Array, value: Array, slope: Array) -> tuple[Array, Array]:
-    """The solution and its slope, t to the right, by its coefficients times t**(k - 1), of the powers k from 1 on."""
+def _taylor(a: Array, b: Array, c: Array, here: Array, t: Array, value: Array, slope: Array) -> tuple[Array, ...]:
+    """The solution and its slope, t to the right, by its coefficients times t**(k - 1), of the powers k from 1 on, and
+    the sum of the magnitudes of its terms."""
     x = 1 - here
     scale = 1 / (x * here)
 
@@ -212,8 +223,8 @@ def _taylor(a: Array, b: Array, c: Array, here: Array, t: Array, value: Array, s
     second = (a * b * value - (c - (a + b + 1) * x) * slope) * (0.5 * scale * t)
     size = stop_gradient(abs(slope) + abs(second))
     start = (1.0, slope, second, slope + second, slope + 2 * second, size)
-    _, _, _, total, slopes, _ = while_loop(goes_on, step, start)
-    return value + t * total, slopes
+    _, _, _, total, slopes, size = while_loop(goes_on, step, start)
+    return value + t * total, slopes, abs(stop_gradient(value)) + t * size
 
 
 _LOST = "and where no digits are left it is NaN. Derivatives by all arguments are there."
