@@ -81,7 +81,7 @@ def loggamma(z: object) -> Array:
     """Elementwise the logarithm of the gamma function, real for real numbers, of which negative ones have NaN; for
     complex ones continued from the positive ones, with a cut along the negative ones, and NaN at 0, -1, -2, ...
 
-    The error is a few units in the last place of the larger of 1 and the result.
+    The error is at most some 20 units in the last place of the larger of 1 and the result.
 
     >>> loggamma(-0.5 + 0j)
     Array(1.26551212-3.14159265j)

@@ -111,21 +111,26 @@ def _far(a: Array, b: Array, x: Array, turned: Array) -> tuple[Array, Array]:
         return any(~state[-1]) & (state[0] < 400)
 
     def step(state: Any) -> Any:
-        k, term, largest, total, done = state
-        after = term * ((lower - upper + k) * (1 - upper + k)) / ((k + 1) * large)
-        size, before = abs(stop_gradient(after)), abs(stop_gradient(term))
-        diverges = (size > before) & (k > abs(lower - upper) + abs(upper))
-        term = where(done | diverges, term, after)
-        total = where(done | diverges, total, total + after)
-        done = done | diverges | (size <= 2.0**-80 * abs(stop_gradient(total)))
-        return k + 1, term, maximum(largest, where(done, 0.0, size)), total, done
+        k, bound, largest, term, total, done = state
+        rises = lower - upper + k, 1 - upper + k
+        term = where(done, 0.0, term * (rises[0] * rises[1]) / ((k + 1) * large))
+        # where the series ends that of derivatives does not
+        sizes = (maximum(abs(stop_gradient(rise)), 0.5) for rise in rises)
+        next_bound = bound * math.prod(sizes) / ((k + 1) * stop_gradient(large))
+        diverges = (next_bound > bound) & (k > abs(lower - upper) + abs(upper))
+        done = done | diverges
+        total = where(done, total, total + term)
+        bound = where(done, bound, next_bound)
+        largest = maximum(largest, where(done, 0.0, abs(stop_gradient(term))))
+        return k + 1, bound, largest, term, total, done | (bound <= 2.0**-80 * abs(stop_gradient(total)))
 
-    one = ones_like(stop_gradient(x))
-    _, term, largest, total, _ = while_loop(goes_on, step, (0.0, one, one, one, one < 0))
+    one = ones_like(x)
+    start = (0.0, stop_gradient(one), stop_gradient(one), one, one, stop_gradient(one) < 0)
+    _, bound, largest, _, total, _ = while_loop(goes_on, step, start)
     size = abs(total)
     # what grows less, in comparison: Gamma(a)/Gamma(b - a) exp(-x) x**(b - 2a)
     other = gammaln(upper) - gammaln(lower - upper) - large + (lower - 2 * upper) * log(large)
-    good = tried & (abs(term) <= 8 * _TINY * size) & (largest <= 64 * size) & (other < log(_TINY * size))
+    good = tried & (bound <= 8 * _TINY * size) & (largest <= 64 * size) & (other < log(_TINY * size))
     exponent = gammaln(lower) - gammaln(upper) + (upper - lower) * log(large) + where(turned, 0.0, large)
     return good, gammasgn(lower) * gammasgn(upper) * exp(exponent) * total
 
