@@ -1,5 +1,7 @@
 # Written by tests/types/stubs.py.
 from harp.scipy import (
+    fft as fft,
+    integrate as integrate,
     interpolate as interpolate,
     linalg as linalg,
     ndimage as ndimage,

@@ -173,7 +173,7 @@ def fresnel(x: object) -> tuple[Array, ...]:
     Raises DTypeError for complex numbers.
 
     >>> fresnel(1.0)
-    (Array(0.43825915), Array(0.77989340))
+    (Array(0.43825915), Array(0.7798934))
     """
     return parts_of_doubles(_fresnels, x)
 

@@ -84,7 +84,7 @@ def sph_harm_y(
     |m| is above n. Raises ArgumentError for `diff_n`: `harp.jvp` and `harp.grad` give derivatives by the angles.
 
     >>> sph_harm_y(1, 1, 0.5, 0.0)
-    Array(-0.16563945+0.j)
+    Array(-0.16563872+0.j)
     """
     if diff_n not in (None, 0):
         raise ArgumentError(f"diff_n of sph_harm_y is not there: take harp.jvp or harp.grad{place()}")

@@ -119,5 +119,5 @@ boxcox = mapped(
 boxcox1p = mapped(
     *("boxcox1p", "x lmbda", lambda x, power: _boxcox(apply(Op.LOG1P, x), power)),
     "Elementwise `boxcox` of 1 + x, accurate near 0.",
-    *("1e-10, 0.5", "1.00000000e-10"),
+    *("1e-10, 0.5", "1.e-10"),
 )
