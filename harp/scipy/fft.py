@@ -171,25 +171,32 @@ def _transformed(name: str, x: object, type: int, n: Any, axis: int, norm: Any, 
 
 class _Type(NamedTuple):
     """A transform along the last axis; how much shorter than n is the one by whose double `norm` divides; and at which
-    ends of arguments and results roots of 2 make it orthogonal: k is a position, and n the length."""
+    ends of arguments and results roots of 2 make it orthogonal: 0 for none, 1 for the first one, 2 for both."""
 
     transform: Callable[[Array], Array]
     shorter: int
-    before: Callable[[Any, Any], Any] | None
-    after: Callable[[Any, Any], Any] | None
+    before: int
+    after: int
 
 
 def _of_real(name: str, x: Array, type: int, norm: Any, ortho: bool) -> Array:
     n, row = x.shape[-1], _TYPES[type]
     if type == 1:
         require_at_least_one(resolve(to_index(n)) - 1, lambda: f"{name} of type 1 takes two elements at least")
-    if ortho and row.before is not None:
-        x = where(row.before(arange(n), n), math.sqrt(2), 1.0) * x
+    x = _at_ends(x, row.before, math.sqrt(2)) if ortho else x
     y = row.transform(x)
-    if ortho and row.after is not None:
-        y = where(row.after(arange(n), n), math.sqrt(0.5), 1.0) * y
+    y = _at_ends(y, row.after, math.sqrt(0.5)) if ortho else y
     length = 2 * (n - row.shorter)
     return y if norm in (None, "backward") else y / (length if norm == "forward" else length**0.5)
+
+
+def _at_ends(x: Array, ends: int, factor: float) -> Array:
+    """Times a factor at so many ends."""
+    if not ends:
+        return x
+    k, last = arange(x.shape[-1]), x.shape[-1] - 1
+    chosen = (k == 0) | (k == last) if ends > 1 else k == 0
+    return where(chosen, factor, 1.0) * x
 
 
 def _turned(n: Any, steps: Array, of: Array) -> Array:
@@ -228,8 +235,8 @@ def _fourth(x: Array) -> Array:
 
 
 _TYPES = {
-    1: _Type(_first, 1, lambda k, n: (k == 0) | (k == n - 1), lambda k, n: (k == 0) | (k == n - 1)),
-    2: _Type(_second, 0, None, lambda k, n: k == 0),
-    3: _Type(_third, 0, lambda k, n: k == 0, None),
-    4: _Type(_fourth, 0, None, None),
+    1: _Type(_first, 1, 2, 2),
+    2: _Type(_second, 0, 0, 1),
+    3: _Type(_third, 0, 1, 0),
+    4: _Type(_fourth, 0, 0, 0),
 }

@@ -10,7 +10,7 @@ from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.numpy.complexes import conj, imag, real
 from harp.numpy.creation import arange, zeros
 from harp.numpy.elementwise import sqrt, square, where
-from harp.numpy.fft import fft, fftfreq, ifft, irfft, rfft, rfftfreq
+from harp.numpy.fft import Count, fft, fftfreq, ifft, irfft, rfft, rfftfreq
 from harp.numpy.joining import concatenate
 from harp.numpy.lib.stride_tricks import sliding_window_view
 from harp.numpy.linalg.products import promoted
@@ -42,11 +42,11 @@ _TYPES = {"linear": True, "l": True, "constant": False, "c": False}
 class _How(NamedTuple):
     """The arguments of all spectra."""
 
-    fs: Any
+    fs: object
     window: object
-    nperseg: Any
-    noverlap: Any
-    nfft: Any
+    nperseg: Count | None
+    noverlap: Count | None
+    nfft: Count | None
     detrend: Detrend = False
     onesided: bool = True
     scaling: str = "spectrum"
@@ -209,9 +209,9 @@ def _averaged(spectra: Array, average: str) -> Array:
 
 def _segments(name: str, how: _How, n: Any) -> tuple[Array, Any, Any]:
     """The window, the distance of segments, and the length of transforms, for n samples."""
-    window, nperseg, noverlap, nfft = how.window, how.nperseg, how.noverlap, how.nfft
+    window, nperseg = how.window, how.nperseg
+    size: Any = 256 if nperseg is None else nperseg
     if isinstance(window, (str, tuple, float)):
-        size = 256 if nperseg is None else nperseg
         if size < 1:
             raise ArgumentError(f"nperseg of {name} is 1 or more, not {size}{place()}")
         size = n if size > n else size
@@ -223,8 +223,8 @@ def _segments(name: str, how: _How, n: Any) -> tuple[Array, Any, Any]:
             raise DTypeError(f"window of {name} has real numbers, not {weights.dtype}{place()}")
         if weights.ndim != 1 or (nperseg is not None and nperseg != size) or size > n:
             raise ShapeError(f"window of {name} is a vector of nperseg numbers, at most the {n} of the signal{place()}")
-    overlap = size // 2 if noverlap is None else noverlap
-    length = size if nfft is None else nfft
+    overlap: Any = size // 2 if how.noverlap is None else how.noverlap
+    length: Any = size if how.nfft is None else how.nfft
     if overlap >= size or overlap < 0:
         raise ArgumentError(f"noverlap of {name} is less than nperseg, {size}, and at least 0, not {overlap}{place()}")
     if length < size:
@@ -272,7 +272,8 @@ def _spectra(name: str, x: object, y: object, how: _How, mode: str) -> tuple[Arr
         windows = sliding_window_view(_covered(name, signal, size, step, how), size, -1)[..., ::step, :]
         windowed = weights * _detrended(windows, how.detrend, how.axis)
         found.append(fft(windowed, length) if two_sided else rfft(real(windowed), length))
-    fs, total = how.fs, square(sum_(weights)) if how.scaling == "spectrum" else how.fs * sum_(square(weights))
+    fs: Any = how.fs
+    total = square(sum_(weights)) if how.scaling == "spectrum" else fs * sum_(square(weights))
     if mode == "stft":
         result = found[0] / astype(sqrt(total), kind)
     else:

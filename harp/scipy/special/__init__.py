@@ -25,7 +25,7 @@ _NAMES = Names(
         "harp.scipy.special.gamma_functions": "beta betaln digamma factorial gamma gammaln gammasgn "
         "multigammaln poch polygamma zeta",
         "harp.scipy.special.owen": "owens_t",
-        "harp.scipy.special.powers": "bernoulli boxcox boxcox1p comb",
+        "harp.scipy.special.combinations": "bernoulli boxcox boxcox1p comb",
         "harp.scipy.special.trigonometric": "sici",
         "harp.scipy.special.incomplete": "betainc gammainc gammaincc",
     }
