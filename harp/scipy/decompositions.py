@@ -63,7 +63,7 @@ def qr_multiply(
     extra: tuple[Array, ...] = ()
     left = mode == "left"
     if as_flag("pivoting of qr_multiply", pivoting):
-        order = _pivots(matrix)
+        order = pivots(matrix)
         matrix, extra = take_along_axis(matrix, broadcast_to(order[..., None, :], matrix.shape), axis=-1), (order,)
     factors = qr(matrix)
     q = conj(factors.Q) if as_flag("conjugate of qr_multiply", conjugate) else factors.Q
@@ -78,7 +78,7 @@ def qr_multiply(
     return (astype(product, result), astype(factors.R, result), *extra)
 
 
-def _pivots(a: Array) -> Array:
+def pivots(a: Array) -> Array:
     """The columns in the order in which elimination takes them: each time the longest of what is left."""
     a = stop_gradient(a)
     m, n = node_of(a).shape[-2:]

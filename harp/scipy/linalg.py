@@ -20,13 +20,11 @@ from harp.numpy.creation import arange, asarray, eye, tril, triu, zeros
 from harp.numpy.elementwise import abs, ceil, equal, exp, exp2, log2, maximum, sqrt, where
 from harp.numpy.indexing import take_along_axis
 from harp.numpy.linalg.batches import adjoint, lapack, operands, require_matrices, require_square
-from harp.numpy.linalg.eigen import eigh
 from harp.numpy.linalg.factors import cholesky as lower_cholesky
-from harp.numpy.linalg.factors import qr
 from harp.numpy.linalg.products import matmul
-from harp.numpy.linalg.singular import lstsq, pinv, svd
-from harp.numpy.linalg.systems import det, inv, slogdet, solve
-from harp.numpy.linalg.triangular import by_columns, solve_triangular, substituted
+from harp.numpy.linalg.singular import lstsq, pinv
+from harp.numpy.linalg.systems import slogdet
+from harp.numpy.linalg.triangular import by_columns, substituted
 from harp.numpy.manipulation import broadcast_to, matrix_transpose
 from harp.numpy.padding import pad
 from harp.numpy.reductions import any as any_
@@ -55,6 +53,7 @@ from harp.scipy.matrices import (
     toeplitz,
 )
 from harp.scipy.schur import funm, hessenberg, rsf2csf, schur
+from harp.scipy.systems import det, eigh, inv, qr, solve, solve_triangular, svd
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
@@ -379,9 +378,17 @@ def sqrtm(A: object, blocksize: int = 1) -> Array:
     return where(found[..., None, None], root, math.nan)
 
 
-def polar(a: object, side: str = "right") -> tuple[Array, Array]:
+def polar(
+    a: object,
+    side: str = "right",
+    *,
+    method: str = "svd",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:
     """U with orthonormal columns or rows, and P, positive semidefinite, with `U @ P` equal to `a`; on the "left",
-    `P @ U`. Raises ArgumentError for other sides.
+    `P @ U`. By the singular values, whatever the `method`, `eps` and `max_iterations`. Raises ArgumentError for other
+    sides.
 
     >>> import numpy as np
     >>> polar(np.array([[0.0, -2.0], [2.0, 0.0]]))[1].round(6)
