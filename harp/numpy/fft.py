@@ -302,11 +302,21 @@ def _complex(name: str, a: object, n: Count | None, axis: int, norm: Norm, inver
     return _along(array, along, count, partial(_all, inverse, _scale(norm, inverse)))
 
 
+def sized(name: str, array: Array, axis: int, n: Any) -> Array:
+    """An axis with n elements: cut, or filled up with zeros. Raises ArgumentError for an n below 1."""
+    return _resized(array, axis, _count(name, n))
+
+
+def _resized(array: Array, axis: int, count: Any) -> Array:
+    if resolve(node_of(array).shape[axis]) is resolve(to_index(count)):
+        return array
+    padded = pad(array, [(0, count if k == axis else 0) for k in range(array.ndim)])
+    return padded[(slice(None),) * axis + (slice(0, count),)]
+
+
 def _along(array: Array, axis: int, count: Any, transform: Callable[[Array], Array]) -> Array:
-    """The transform of an axis with so many elements: cut, or filled up with zeros."""
-    if resolve(node_of(array).shape[axis]) is not resolve(to_index(count)):
-        padded = pad(array, [(0, count if k == axis else 0) for k in range(array.ndim)])
-        array = padded[(slice(None),) * axis + (slice(0, count),)]
+    """The transform of an axis with so many elements."""
+    array = _resized(array, axis, count)
     front, back = array.shape[:axis], array.shape[axis + 1 :]
     made = transform(reshape(array, (*front, count, math.prod(back))))
     return reshape(made, (*front, made.shape[-2], *back))

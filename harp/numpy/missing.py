@@ -26,6 +26,8 @@ _INSTEAD = {
     },
     "harp.lax": {
         "linalg": "write harp.numpy.linalg, whose solve_triangular is SciPy's",
+        "fft": "write harp.numpy.fft.fft, ifft, rfft or irfft",
+        **dict.fromkeys(("approx_max_k", "approx_min_k"), "write top_k, which is exact"),
     },
     "harp.numpy.linalg": {
         "cho_solve": "write harp.scipy.linalg.cho_solve",

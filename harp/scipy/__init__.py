@@ -9,5 +9,5 @@ from __future__ import annotations
 
 from harp.lazy import Names, namespace
 
-_NAMES = Names({"harp.scipy.": "interpolate linalg ndimage optimize signal sparse special stats"})
+_NAMES = Names({"harp.scipy.": "cluster fft integrate interpolate linalg ndimage optimize signal sparse special stats"})
 __getattr__, __dir__, __all__ = namespace(globals(), _NAMES)

@@ -1,5 +1,8 @@
 # Written by tests/types/stubs.py.
 from harp.scipy import (
+    cluster as cluster,
+    fft as fft,
+    integrate as integrate,
     interpolate as interpolate,
     linalg as linalg,
     ndimage as ndimage,

@@ -20,13 +20,11 @@ from harp.numpy.creation import arange, asarray, eye, tril, triu, zeros
 from harp.numpy.elementwise import abs, ceil, equal, exp, exp2, log2, maximum, sqrt, where
 from harp.numpy.indexing import take_along_axis
 from harp.numpy.linalg.batches import adjoint, lapack, operands, require_matrices, require_square
-from harp.numpy.linalg.eigen import eigh
 from harp.numpy.linalg.factors import cholesky as lower_cholesky
-from harp.numpy.linalg.factors import qr
 from harp.numpy.linalg.products import matmul
-from harp.numpy.linalg.singular import lstsq, pinv, svd
-from harp.numpy.linalg.systems import det, inv, slogdet, solve
-from harp.numpy.linalg.triangular import by_columns, solve_triangular, substituted
+from harp.numpy.linalg.singular import lstsq, pinv
+from harp.numpy.linalg.systems import slogdet
+from harp.numpy.linalg.triangular import by_columns, substituted
 from harp.numpy.manipulation import broadcast_to, matrix_transpose
 from harp.numpy.padding import pad
 from harp.numpy.reductions import any as any_
@@ -35,6 +33,7 @@ from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import argsort
 from harp.numpy.types import finfo
 from harp.scipy.banded import cho_solve_banded, cholesky_banded, solve_banded, solveh_banded
+from harp.scipy.decompositions import eigh_tridiagonal, qr_multiply, solve_sylvester
 from harp.scipy.matrices import (
     block_diag,
     circulant,
@@ -42,14 +41,19 @@ from harp.scipy.matrices import (
     convolution_matrix,
     dft,
     fiedler,
+    fiedler_companion,
     hadamard,
     hankel,
     helmert,
     hilbert,
+    invhilbert,
+    invpascal,
     leslie,
+    pascal,
     toeplitz,
 )
 from harp.scipy.schur import funm, hessenberg, rsf2csf, schur
+from harp.scipy.systems import det, eigh, inv, qr, solve, solve_triangular, svd
 from harp.trace.array.arithmetic import astype
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
@@ -75,9 +79,11 @@ __all__ = [
     "det",
     "dft",
     "eigh",
+    "eigh_tridiagonal",
     "expm",
     "expm_frechet",
     "fiedler",
+    "fiedler_companion",
     "funm",
     "hadamard",
     "hankel",
@@ -85,18 +91,23 @@ __all__ = [
     "hessenberg",
     "hilbert",
     "inv",
+    "invhilbert",
+    "invpascal",
     "leslie",
     "lstsq",
     "lu",
     "lu_factor",
     "lu_solve",
+    "pascal",
     "pinv",
     "polar",
     "qr",
+    "qr_multiply",
     "rsf2csf",
     "schur",
     "solve",
     "solve_banded",
+    "solve_sylvester",
     "solve_triangular",
     "solveh_banded",
     "sqrtm",
@@ -367,9 +378,17 @@ def sqrtm(A: object, blocksize: int = 1) -> Array:
     return where(found[..., None, None], root, math.nan)
 
 
-def polar(a: object, side: str = "right") -> tuple[Array, Array]:
+def polar(
+    a: object,
+    side: str = "right",
+    *,
+    method: str = "svd",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:
     """U with orthonormal columns or rows, and P, positive semidefinite, with `U @ P` equal to `a`; on the "left",
-    `P @ U`. Raises ArgumentError for other sides.
+    `P @ U`. By the singular values, whatever the `method`, `eps` and `max_iterations`. Raises ArgumentError for other
+    sides.
 
     >>> import numpy as np
     >>> polar(np.array([[0.0, -2.0], [2.0, 0.0]]))[1].round(6)

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import conj
-from harp.numpy.creation import arange, eye, zeros
-from harp.numpy.elementwise import abs, exp, less_equal, sqrt, where
-from harp.numpy.joining import concatenate
-from harp.numpy.manipulation import flip
+from harp.numpy.creation import arange, eye, ones, zeros
+from harp.numpy.cumulative import cumsum
+from harp.numpy.elementwise import abs, clip, exp, less_equal, maximum, minimum, sqrt, where
+from harp.numpy.joining import concatenate, roll
+from harp.numpy.linalg.products import matmul
+from harp.numpy.manipulation import flip, matrix_transpose
 from harp.numpy.numerical import as_inexact
 from harp.numpy.padding import pad
 from harp.numpy.stacking import atleast_2d
 from harp.trace.array.arithmetic import astype
-from harp.trace.array.array import Array
+from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_integer
+from harp.trace.index.division import minimum as least
 from harp.trace.scalar.dtypes import as_dtype, f64
+from harp.trace.sizes.size import Size, require_at_least_one, resolve, to_index, wrap
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
+from harp.transforms.control.scan import scan
 
 
 def toeplitz(c: object, r: object = None) -> Array:
@@ -109,6 +115,12 @@ def fiedler(a: object) -> Array:
     return abs(values[..., :, None] - values[..., None, :])
 
 
+def _coefficients(name: str, a: object) -> Array:
+    values = _row(name, a)
+    require_at_least_one(resolve(node_of(values).shape[-1]), lambda: f"{name} is given at least one coefficient")
+    return as_inexact(values)
+
+
 def companion(a: object) -> Array:
     """The matrix whose eigenvalues are the roots of a polynomial, whose coefficients are given from the highest on.
 
@@ -117,10 +129,31 @@ def companion(a: object) -> Array:
     Array([[ 3., -2.],
            [ 1.,  0.]])
     """
-    values = as_inexact(_row("companion", a))
+    values = _coefficients("companion", a)
     n = values.shape[-1] - 1
-    first = -values[..., None, 1:] / values[..., None, :1]
+    first = -values[..., None, 1:] / values[..., 0, None, None]
     return where(arange(n)[:, None] == 0, first, eye(n, k=-1, dtype=values.kind))
+
+
+def fiedler_companion(a: object) -> Array:
+    """The matrix of five diagonals whose eigenvalues are the roots of a polynomial, whose coefficients are given from
+    the highest on.
+
+    M. Fiedler, A note on companion matrices (2003).
+
+    >>> import numpy as np
+    >>> fiedler_companion(np.array([1.0, -3.0, 2.0]))
+    Array([[ 3., -2.],
+           [ 1.,  0.]])
+    """
+    values = _coefficients("fiedler_companion", a)
+    n = values.shape[-1] - 1
+    i, j = arange(n)[:, None], arange(n)
+    even = i % 2 == 0
+    places = minimum(maximum(i, j) + 1, n)
+    above = even & (abs(i - j) == 1) | (i + j == 0)
+    ones_at = even & (j == i + 2) | ~even & (i == j + 2) | (i == 1) & (j == 0)
+    return where(above, -values[..., places] / values[..., 0, None, None], where(ones_at, 1, 0))
 
 
 def leslie(f: object, s: object) -> Array:
@@ -148,6 +181,68 @@ def hilbert(n: int) -> Array:
            [0.5       , 0.33333333]])
     """
     return 1 / (arange(n)[:, None] + arange(n) + 1.0)
+
+
+def invhilbert(n: int) -> Array:
+    """The inverse of `hilbert(n)`, whose elements are integers: exact below 2**53.
+
+    >>> invhilbert(2)
+    Array([[ 4., -6.],
+           [-6., 12.]])
+    """
+
+    def step(value: Array, k: Array) -> tuple[Array, Array]:
+        return value * ((n - k) * (n + k)) / (k * k), value
+
+    _, factors = scan(step, astype(as_array(n), f64), 1 + arange(n, dtype=f64))
+    i, j = arange(n)[:, None], arange(n)
+    return where((i + j) % 2 == 0, 1, -1) * (factors[:, None] * factors / (i + j + 1))
+
+
+def pascal(n: int, kind: str | None = None) -> Array:
+    """The matrix of binomial coefficients: `kind` "symmetric", which is None, has (i + j)! / (i! j!), "lower" has
+    i! / (j! (i - j)!), "upper" its transpose. In float64, exact below 2**53. Raises ArgumentError for another kind.
+
+    >>> pascal(3)
+    Array([[1., 1., 1.],
+           [1., 2., 3.],
+           [1., 3., 6.]])
+    """
+    if _kind("pascal", kind) == "symmetric":
+        rows: Array = scan(lambda row, _: (cumsum(row), row), ones(n), length=n)[1]
+        return rows
+    lower = _binomials(n)
+    return lower if kind == "lower" else matrix_transpose(lower)
+
+
+def invpascal(n: int, kind: str | None = None) -> Array:
+    """The inverse of `pascal(n, kind)`, whose elements are integers: exact below 2**53.
+
+    >>> invpascal(2)
+    Array([[ 2., -1.],
+           [-1.,  1.]])
+    """
+    chosen, lower = _kind("invpascal", kind), _binomials(n)
+    signs = where((arange(n)[:, None] + arange(n)) % 2 == 0, 1, -1)
+    if chosen == "symmetric":
+        return signs * matmul(matrix_transpose(lower), lower)
+    return signs * (lower if chosen == "lower" else matrix_transpose(lower))
+
+
+def _kind(name: str, kind: str | None) -> str:
+    if kind not in (None, "symmetric", "lower", "upper"):
+        raise ArgumentError(f"kind of {name} is 'symmetric', 'lower' or 'upper', not {kind!r}{place()}")
+    return kind or "symmetric"
+
+
+def _binomials(n: int) -> Array:
+    """The lower triangle, row by row."""
+
+    def step(row: Array, _: object) -> tuple[Array, Array]:
+        return row + where(arange(n) == 0, 0, roll(row, 1)), row
+
+    rows: Array = scan(step, eye(1, n)[0], length=n)[1]
+    return rows
 
 
 def dft(n: int, scale: str | None = None, *, dtype: Any = "complex128") -> Array:
@@ -191,7 +286,7 @@ def helmert(n: int, full: bool = False) -> Array:
     return where(k == 0, n**-0.5, rows) if full else rows[1:]
 
 
-def convolution_matrix(a: object, n: int, mode: str = "full") -> Array:
+def convolution_matrix(a: object, n: int | Size, mode: str = "full") -> Array:
     """The matrix whose product with a vector of n numbers is `numpy.convolve(a, vector, mode)`.
 
     >>> import numpy as np
@@ -203,10 +298,13 @@ def convolution_matrix(a: object, n: int, mode: str = "full") -> Array:
     if mode not in ("full", "same", "valid"):
         raise ArgumentError(f"mode of convolution_matrix is 'full', 'same' or 'valid', not {mode!r}{place()}")
     values = _row("convolution_matrix", a)
-    columns = as_integer("n of convolution_matrix", n)
-    if columns < 1 or values.shape[-1] < 1:
-        raise ArgumentError(f"convolution_matrix is given at least one number, and n of at least 1{place()}")
-    whole = toeplitz(*(pad(v, [(0, 0)] * (v.ndim - 1) + [(0, columns - 1)]) for v in (values, values[..., :1])))
-    both = min(values.shape[-1], columns) - 1
-    ends = {"full": (0, 0), "same": (both // 2, both - both // 2), "valid": (both, both)}[mode]
-    return whole[..., ends[0] : whole.shape[-2] - ends[1], :]
+    columns: Any = n if isinstance(n, Size) else as_integer("n of convolution_matrix", n)
+    if not isinstance(columns, Size) and columns < 1:
+        raise ArgumentError(f"n of convolution_matrix is at least 1, not {columns}{place()}")
+    sizes = resolve(node_of(values).shape[-1]), resolve(to_index(columns))
+    for size, name in zip(sizes, "an", strict=True):
+        require_at_least_one(size, partial("{} of convolution_matrix is empty".format, name))
+    m, both = values.shape[-1], cast(int, wrap(least(*sizes) - 1))
+    before, after = {"full": (0, 0), "same": (both // 2, both - both // 2), "valid": (both, both)}[mode]
+    index = before + arange(m + columns - 1 - before - after)[:, None] - arange(columns)
+    return where((index >= 0) & (index < m), values[..., clip(index, 0, m - 1)], 0)

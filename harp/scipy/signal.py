@@ -1,4 +1,4 @@
-"""SciPy's convolutions and correlations of arrays, along all of their axes.
+"""SciPy's convolutions and correlations of arrays, along all of their axes, and spectra of signals.
 
 >>> import numpy as np
 >>> convolve(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0, 0.5]))
@@ -16,6 +16,8 @@ from harp.numpy.linalg.products import promoted
 from harp.numpy.manipulation import flip, shape_of
 from harp.numpy.padding import pad
 from harp.numpy.sliding import correlate_windows, plan
+from harp.scipy.spectral import csd, detrend, istft, stft, welch
+from harp.scipy.windows import get_window
 from harp.trace.array.arithmetic import multiply
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, normalize_axes
@@ -25,7 +27,19 @@ from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, require_at_least_one, resolve, wrap
 from harp.trace.source_locations import plural, where
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"]
+__all__ = [
+    "convolve",
+    "convolve2d",
+    "correlate",
+    "correlate2d",
+    "csd",
+    "detrend",
+    "fftconvolve",
+    "get_window",
+    "istft",
+    "stft",
+    "welch",
+]
 
 _BORDERS = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 

@@ -5,13 +5,15 @@ import pytest
 import scipy.linalg as truth
 
 import harp
+import harp.numpy as hnp
 from harp.errors import ArgumentError, ShapeError
 from harp.scipy import linalg
+from harp.test_util import check_grads
 
 RNG = np.random.default_rng(0)
 OF_VECTORS = {
     "hankel": ((4,), (4, 3)), "circulant": ((1,), (5,)), "fiedler": ((1,), (4,)), "companion": ((2,), (5,)),
-    "leslie": ((2, 1), (5, 4)),
+    "leslie": ((2, 1), (5, 4)), "fiedler_companion": ((2,), (3,), (6,)),
 }  # fmt: skip
 
 
@@ -41,6 +43,71 @@ def test_matrices_of_a_size(n):
     assert linalg.hadamard(n, "float32").dtype == np.float32
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 14, 30])
+def test_matrices_of_binomials(n):
+    """Exact where numbers are below 2**53."""
+    inverse = np.array(truth.invhilbert(n, exact=True), float)
+    np.testing.assert_allclose(linalg.invhilbert(n), inverse, rtol=1e-15 if n < 20 else 1e-14)
+    for kind in ("symmetric", "lower", "upper"):
+        np.testing.assert_array_equal(linalg.pascal(n, kind), truth.pascal(n, kind).astype(float))
+        exact = truth.invpascal(n, kind, exact=True).astype(float)
+        np.testing.assert_allclose(linalg.invpascal(n, kind), exact, rtol=1e-15)
+    np.testing.assert_array_equal(linalg.pascal(n), linalg.pascal(n, "symmetric"))
+
+
+def _of_vector(x):
+    """Matrices of a vector, the same with its derivatives in the direction of itself, and matrices of its size."""
+    names = ("toeplitz", "hankel", "circulant", "fiedler")
+    made = {name: getattr(linalg, name)(x) for name in names}
+    made["block_diag"] = linalg.block_diag(x, x[:, None])
+    made["leslie"] = linalg.leslie(x, x[1:])
+    made["convolution_matrix"] = linalg.convolution_matrix(x, x.shape[0])
+    for name in ("companion", "fiedler_companion"):
+        made[name] = getattr(linalg, name)(hnp.concatenate((x, hnp.ones(1))))
+    return made
+
+
+def _of_size(n):
+    names = ("hilbert", "dft", "helmert", "invhilbert", "pascal", "invpascal")
+    return {name: getattr(linalg, name)(n) for name in names}
+
+
+def test_one_program_for_all_sizes():
+    program = harp.jit(lambda x: (_of_vector(x), _of_size(x.shape[0])))
+    for n in (1, 2, 5):
+        x = RNG.normal(size=n)
+        of_vector, of_size = program(x)
+        more = np.append(x, 1.0)
+        expected = {
+            "block_diag": truth.block_diag(x, x[:, None]),
+            "convolution_matrix": truth.convolution_matrix(x, n),
+            "leslie": truth.leslie(x, x[1:]) if n > 1 else x[None],
+            "companion": truth.companion(more),
+            "fiedler_companion": truth.fiedler_companion(more),
+        }
+        for name, found in of_vector.items():
+            wanted = expected[name] if name in expected else getattr(truth, name)(x)
+            np.testing.assert_allclose(found, wanted, rtol=1e-14, atol=1e-15, err_msg=name)
+        for name, found in of_size.items():
+            np.testing.assert_allclose(found, getattr(truth, name)(n), rtol=1e-14, atol=1e-13, err_msg=name)
+    assert program.compilations == 1
+
+
+def test_derivatives():
+    """Of sums of sines, in both modes, of functions that are computed at once; and one program for their gradient."""
+
+    def loss(x):
+        return sum(hnp.sum(hnp.sin(matrix)) for matrix in _of_vector(x).values())
+
+    check_grads(loss, (np.array([0.7, -1.2, 2.5, 0.1]),), 1)
+    program = harp.jit(harp.grad(loss))
+    for n in (1, 3, 4):
+        x, h = RNG.normal(size=n), 1e-6
+        slopes = [(float(loss(x + h * e)) - float(loss(x - h * e))) / (2 * h) for e in np.eye(n)]
+        np.testing.assert_allclose(program(x), slopes, rtol=1e-6, atol=1e-6)
+    assert program.compilations == 1
+
+
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 def test_convolutions(mode):
     for m in (1, 2, 5):
@@ -55,6 +122,7 @@ def test_what_does_not_fit():
         linalg.leslie(np.ones(3), np.ones(3))
     for call in (
         lambda: linalg.hadamard(3),
+        lambda: linalg.pascal(3, "whole"),
         lambda: linalg.dft(3, "other"),
         lambda: linalg.convolution_matrix(np.ones(3), 0),
         lambda: linalg.convolution_matrix(np.ones(3), 2, "other"),

@@ -120,7 +120,7 @@ def test_beta_at_special_points():
 VALUES = np.array([0.0, -0.0, 1.0, 0.5, 2.0, -1.0, -2.5, 1e300, INF, -INF, NAN])
 
 
-NAMES = "erfcx ndtr log_ndtr ndtri entr expi exp1 spence i0 i0e i1 i1e j0 j1 gamma gammasgn factorial"
+NAMES = "dawsn erfcx ndtr log_ndtr ndtri entr expi exp1 spence i0 i0e i1 i1e j0 j1 gamma gammasgn factorial"
 
 
 @pytest.mark.parametrize("name", NAMES.split())
@@ -132,7 +132,10 @@ def test_special_values(name):
     np.testing.assert_allclose(found[chosen], expected[chosen], rtol=1e-14, err_msg=str(found))
 
 
-@pytest.mark.parametrize("name", ["beta", "poch", "rel_entr", "kl_div", "gammainc", "gammaincc", "zeta"])
+PAIRS = "beta poch rel_entr kl_div gammainc gammaincc zeta boxcox boxcox1p owens_t"
+
+
+@pytest.mark.parametrize("name", PAIRS.split())
 def test_special_pairs(name):
     values = np.array([0.0, 1.0, 0.5, 30.0, 200.0, INF, NAN, -1.0])[: 5 if name in ("beta", "poch") else None]
     x, y = (a.ravel()[1:] for a in np.meshgrid(values, values))

@@ -9,7 +9,7 @@ from inspect import Parameter, Signature
 from harp.numpy.elementwise import float_map
 from harp.trace.array.array import Array, marked
 from harp.trace.array.primitives import as_array, common_dtype, map_
-from harp.trace.scalar.dtypes import f64, inexact
+from harp.trace.scalar.dtypes import complex_of, f64, inexact
 from harp.trace.scalar.expr import Expr, apply, cast, const, select
 from harp.trace.scalar.ops import Op
 
@@ -59,6 +59,24 @@ def of_doubles(function: Callable[..., Array], *values: object) -> Array:
     dtype, weak = common_dtype(values)
     arrays = (marked(map_(lambda a: a, as_array(value), to=f64), False) for value in values)
     return marked(map_(lambda a: a, function(*arrays), to=inexact(dtype)), weak)
+
+
+def parts_of_doubles(function: Callable[..., tuple[Array, ...]], *values: object) -> tuple[Array, ...]:
+    """As `of_doubles`, for a function with several results."""
+    dtype, weak = common_dtype(values)
+    arrays = (marked(map_(lambda a: a, as_array(value), to=f64), False) for value in values)
+    return tuple(marked(map_(lambda a: a, found, to=inexact(dtype)), weak) for found in function(*arrays))
+
+
+def of_complex(build: Callable[[Expr, Expr], tuple[Expr, Expr]], value: object) -> Array:
+    """A function of complex elements, by their parts, that is computed in float64 and rounded once."""
+    dtype, weak = common_dtype((value,))
+
+    def whole(z: Expr) -> Expr:
+        parts = build(*(cast(apply(op, z), f64) for op in (Op.REAL, Op.IMAG)))
+        return cast(apply(Op.COMPLEX, *parts), z.dtype)
+
+    return marked(map_(whole, value, to=complex_of(inexact(dtype))), weak)
 
 
 def log1p_ratio(x: Expr, terms: int = 18) -> Expr:

@@ -36,7 +36,7 @@ BERNOULLI = (
     *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510, 43867 / 798, -174611 / 330),
     854513 / 138,
 )
-_STIRLING = tuple(b / ((2 * k) * (2 * k - 1)) for k, b in reversed(list(enumerate(BERNOULLI, 1))))
+STIRLING = tuple(b / ((2 * k) * (2 * k - 1)) for k, b in reversed(list(enumerate(BERNOULLI, 1))))
 _SLOPES = tuple(b / (2 * k) for k, b in reversed(list(enumerate(BERNOULLI, 1))))
 FAR = 8  # from where the series is good
 _HALF_LOG_TWO_PI = 0.5 * math.log(2 * math.pi)
@@ -89,7 +89,8 @@ def factorial(n: object, exact: bool = False) -> Array:
     return in_double(lambda a: select(a < 0, number(0), gamma_value(select(a < 0, number(0), a) + 1)), n)
 
 
-def _beta(p: Expr, q: Expr) -> Expr:
+def beta_value(p: Expr, q: Expr) -> Expr:
+    """The beta function."""
     low, high = ordered(p, q)
     total = low + high
     far = ~((high < FAR) | (total < FAR))
@@ -184,7 +185,7 @@ def _both_far(a: Expr, b: Expr) -> Expr:
 def stirling_rest(x: Expr) -> Expr:
     """1/(12x) - ...: what Stirling's series adds to the logarithms."""
     inverse = apply(Op.RECIP, x)
-    return inverse * polynomial(inverse * inverse, _STIRLING)
+    return inverse * polynomial(inverse * inverse, STIRLING)
 
 
 def _reflected(x: Expr) -> tuple[Expr, Expr, Expr]:
@@ -340,7 +341,12 @@ gammasgn = mapped(
     "gammasgn", "x", _but_poles(_sign), "Elementwise sign of the gamma function; NaN at -1, -2, ...", "-0.5", "-1."
 )
 beta = mapped(
-    "beta", "a b", _beta, "Elementwise gamma(a) * gamma(b) / gamma(a + b), the beta function.", "2.0, 3.0", "0.08333333"
+    "beta",
+    "a b",
+    beta_value,
+    "Elementwise gamma(a) * gamma(b) / gamma(a + b), the beta function.",
+    "2.0, 3.0",
+    "0.08333333",
 )
 poch = mapped("poch", "z m", _poch, "Elementwise gamma(z + m) / gamma(z), the rising factorial.", "3.0, 2", "12.")
 polygamma = mapped(
