@@ -31,6 +31,7 @@ _NAMES = _Names(
         "harp.lax.associative": "associative_scan",
         "harp.lax.mapping": "map",
         "harp.trace.array.array": "Array realize",
+        "harp.trace.default_dtype": "default_dtype",
         "harp.trace.graph.graph": "Graph",
         "harp.trace.scalar.dtypes": "ArraySignature bf16 bool_ c128 c64 DType f16 f32 f64 f8_e3m4 f8_e4m3 "
         "f8_e4m3b11fnuz f8_e4m3fn f8_e4m3fnuz f8_e5m2 f8_e5m2fnuz i16 i32 i4 i64 i8 u16 u32 u4 u64 u8",

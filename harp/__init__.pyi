@@ -24,6 +24,7 @@ from harp.foreign.kernel import Kernel as Kernel, kernel as kernel
 from harp.lax.associative import associative_scan as associative_scan
 from harp.lax.mapping import map as map
 from harp.trace.array.array import Array as Array, realize as realize
+from harp.trace.default_dtype import default_dtype as default_dtype
 from harp.trace.graph.graph import Graph as Graph
 from harp.trace.scalar.dtypes import (
     ArraySignature as ArraySignature,

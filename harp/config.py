@@ -122,7 +122,7 @@ def set_device(device: str) -> None:
         listener()
 
 
-# Called when it changes what results are searched for, and whether functions are compiled.
+# Called when it changes what results are searched for, whether functions are compiled, and which dtype floats have.
 on_search: list[Callable[[], None]] = []
 
 

@@ -68,7 +68,8 @@ HARP = {
     "Dtypes and signatures": "ArraySignature DType bf16 bool_ c64 c128 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 "
     "f8_e3m4 f8_e4m3 f8_e4m3b11fnuz f8_e4m3fn f8_e4m3fnuz f8_e5m2 f8_e5m2fnuz i4 u4 eval_shape",
     "Graphs": "trace Graph GraphSignature",
-    "Devices, threads and counters": "devices default_device device_put set_threads stats wait_for_compilers",
+    "Devices, threads, defaults and counters": "devices default_device device_put default_dtype set_threads stats "
+    "wait_for_compilers",
     "Code of one's own": "pure_callback kernel Kernel",
     "Namespaces": "numpy scipy nn optim lax random ops tree debug errors jax tree_util test_util flatten_util",
 }

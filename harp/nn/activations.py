@@ -19,7 +19,7 @@ from harp.scipy.special.errors import erfc
 from harp.trace.array.arithmetic import absolute, add, divide, equal, less, multiply, negative, subtract
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, normalize_axis
-from harp.trace.scalar.dtypes import DTypeLike, f64
+from harp.trace.scalar.dtypes import DTypeLike
 from harp.trace.source_locations import where as place
 
 # Of the networks that normalise themselves: G. Klambauer and others, 2017.
@@ -261,7 +261,7 @@ def standardize(
     return multiply(distance, rsqrt(add(spread, epsilon)))
 
 
-def one_hot(x: object, num_classes: object, *, dtype: DTypeLike = f64, axis: int = -1) -> Array:
+def one_hot(x: object, num_classes: object, *, dtype: DTypeLike = float, axis: int = -1) -> Array:
     """1 at the place that an integer says along a new axis of `num_classes` elements, else 0; zeros only for one that
     says no place. Raises DTypeError for what is no integer, AxisError.
 

@@ -33,7 +33,7 @@ def embedding(indices: object, table: object) -> Array:
     return take(table, at, 0)
 
 
-def sinusoidal_positions(length: object, width: object, *, base: float = 1e4, dtype: DTypeLike = f64) -> Array:
+def sinusoidal_positions(length: object, width: object, *, base: float = 1e4, dtype: DTypeLike = float) -> Array:
     """A row for each position p: sin(p/base**(2i/width)) in column 2i, and the cosine of that in column 2i + 1.
 
     A. Vaswani and others, Attention is all you need, 2017.

@@ -30,7 +30,7 @@ from harp.random.vectors import orthogonal as orthogonal_of
 from harp.trace.array.arithmetic import divide, multiply
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import normalize_axis, to_shape
-from harp.trace.scalar.dtypes import DTypeLike, as_dtype, computing, f64
+from harp.trace.scalar.dtypes import DTypeLike, as_dtype, computing
 from harp.trace.sizes.size import wrap
 from harp.trace.source_locations import where
 
@@ -68,12 +68,12 @@ class Initializer(Protocol):
     >>> halves: Initializer = lambda key, shape, dtype=harp.f64: harp.numpy.full(shape, 0.5, dtype)
     """
 
-    def __call__(self, key: Any, shape: Any, dtype: DTypeLike = f64) -> Array:
+    def __call__(self, key: Any, shape: Any, dtype: DTypeLike = float) -> Array:
         """Weights of this shape and dtype, by the numbers of a key."""
         ...
 
 
-def zeros(key: object, shape: object, dtype: DTypeLike = f64) -> Array:
+def zeros(key: object, shape: object, dtype: DTypeLike = float) -> Array:
     """Zeros, whatever the key.
 
     >>> zeros(None, 2)
@@ -82,7 +82,7 @@ def zeros(key: object, shape: object, dtype: DTypeLike = f64) -> Array:
     return zeros_of(shape, dtype)
 
 
-def ones(key: object, shape: object, dtype: DTypeLike = f64) -> Array:
+def ones(key: object, shape: object, dtype: DTypeLike = float) -> Array:
     """Ones, whatever the key.
 
     >>> ones(None, 2)
@@ -91,7 +91,7 @@ def ones(key: object, shape: object, dtype: DTypeLike = f64) -> Array:
     return ones_of(shape, dtype)
 
 
-def constant(value: object, dtype: DTypeLike = f64) -> Initializer:
+def constant(value: object, dtype: DTypeLike = float) -> Initializer:
     """Elements that are all this value.
 
     >>> constant(2.0)(None, 2)
@@ -100,7 +100,7 @@ def constant(value: object, dtype: DTypeLike = f64) -> Initializer:
     return lambda key, shape, dtype=dtype: full(shape, value, dtype)
 
 
-def uniform(scale: object = 1e-2, dtype: DTypeLike = f64) -> Initializer:
+def uniform(scale: object = 1e-2, dtype: DTypeLike = float) -> Initializer:
     """Numbers of the range 0 <= x < scale.
 
     >>> import harp
@@ -110,7 +110,7 @@ def uniform(scale: object = 1e-2, dtype: DTypeLike = f64) -> Initializer:
     return lambda key, shape, dtype=dtype: multiply(uniform_of(key, shape, dtype), scale)
 
 
-def normal(stddev: object = 1e-2, dtype: DTypeLike = f64) -> Initializer:
+def normal(stddev: object = 1e-2, dtype: DTypeLike = float) -> Initializer:
     """Normal numbers of this standard deviation.
 
     >>> import harp
@@ -121,7 +121,7 @@ def normal(stddev: object = 1e-2, dtype: DTypeLike = f64) -> Initializer:
 
 
 def truncated_normal(
-    stddev: object = 1e-2, dtype: DTypeLike = f64, lower: object = -2.0, upper: object = 2.0
+    stddev: object = 1e-2, dtype: DTypeLike = float, lower: object = -2.0, upper: object = 2.0
 ) -> Initializer:
     """Normal numbers between two bounds, times stddev.
 
@@ -139,7 +139,7 @@ def variance_scaling(
     in_axis: int | Sequence[int] = -2,
     out_axis: int | Sequence[int] = -1,
     batch_axis: Sequence[int] = (),
-    dtype: DTypeLike = f64,
+    dtype: DTypeLike = float,
 ) -> Initializer:
     """Numbers of mean 0 and variance scale/fan.
 
@@ -170,7 +170,7 @@ def variance_scaling(
     return weights
 
 
-def orthogonal(scale: object = 1.0, column_axis: int = -1, dtype: DTypeLike = f64) -> Initializer:
+def orthogonal(scale: object = 1.0, column_axis: int = -1, dtype: DTypeLike = float) -> Initializer:
     """Matrices of which the columns, along `column_axis`, or the rows if there are fewer, have length `scale` and are
     at right angles; all other axes together are the rows. A. Saxe, J. McClelland, S. Ganguli, 2014.
 
@@ -193,7 +193,7 @@ def orthogonal(scale: object = 1.0, column_axis: int = -1, dtype: DTypeLike = f6
     return weights
 
 
-def delta_orthogonal(scale: object = 1.0, column_axis: int = -1, dtype: DTypeLike = f64) -> Initializer:
+def delta_orthogonal(scale: object = 1.0, column_axis: int = -1, dtype: DTypeLike = float) -> Initializer:
     """Kernels (places of a window, inputs, outputs) that are 0 but in the middle, where they are `orthogonal`.
 
     L. Xiao and others, Dynamical isometry, 2018. Raises ShapeError for other than 3 to 5 axes, or fewer outputs than

@@ -18,7 +18,7 @@ from harp.numpy.linalg.products import matmul
 from harp.random.streams import split as split_key
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
-from harp.trace.scalar.dtypes import DTypeLike, f64
+from harp.trace.scalar.dtypes import DTypeLike
 from harp.transforms.control.scan import scan
 
 _Parameters = dict[str, Array]
@@ -29,7 +29,7 @@ def lstm_parameters(
     key: object,
     inputs: object,
     hidden: object,
-    dtype: DTypeLike = f64,
+    dtype: DTypeLike = float,
     *,
     kernel_init: Initializer = _GLOROT,
     recurrent_init: Initializer = _ORTHOGONAL,
@@ -79,7 +79,7 @@ def gru_parameters(
     key: object,
     inputs: object,
     hidden: object,
-    dtype: DTypeLike = f64,
+    dtype: DTypeLike = float,
     *,
     kernel_init: Initializer = _GLOROT,
     recurrent_init: Initializer = _ORTHOGONAL,

@@ -28,7 +28,18 @@ from harp.trace.array.primitives import (
 from harp.trace.graph.node import MapReduce
 from harp.trace.index.division import ceildiv, relu
 from harp.trace.index.polynomial import ZERO, Index, loop
-from harp.trace.scalar.dtypes import ArraySignature, DType, DTypeLike, Kind, NDArray, as_dtype, f64
+from harp.trace.scalar.dtypes import (
+    OF_NUMPY,
+    ArraySignature,
+    DType,
+    DTypeLike,
+    Kind,
+    NDArray,
+    as_dtype,
+    default_of,
+    f64,
+    of_python,
+)
 from harp.trace.scalar.expr import Expr, Operand, Position, apply, cast, const, select
 from harp.trace.scalar.expr import less_equal as _less_equal
 from harp.trace.scalar.ops import Op
@@ -86,7 +97,7 @@ def asarray(value: object, dtype: DTypeLike | None = None, *, device: object = N
     if result.weak and dtype is not None:
         return in_common(result, as_dtype(dtype))
     if dtype is not None or result.weak:
-        return astype(result, result.kind if dtype is None else dtype)
+        return astype(result, of_python(result.kind) if dtype is None else dtype)
     return result
 
 
@@ -110,9 +121,16 @@ def _from_list(values: list[object] | tuple[object, ...], dtype: DType | None, d
     if depth > _DEEPEST:
         raise _too_deep()
     if not _holds_array(values):
-        return as_array(_numbers(values, dtype))
+        numbers = _numbers(values, dtype)
+        return as_array(numbers if dtype else _by_default(numbers))
     parts = [_from_list(v, dtype, depth + 1) if isinstance(v, (list, tuple)) else asarray(v, dtype) for v in values]
     return stack(parts)
+
+
+def _by_default(numbers: NDArray) -> NDArray:
+    """Floats and complex numbers of a list in the dtype of Python's."""
+    wanted = OF_NUMPY.get(numbers.dtype)
+    return numbers if wanted is None else numbers.astype(of_python(wanted).numpy, copy=False)
 
 
 def _numbers(values: list[object] | tuple[object, ...], dtype: DType | None) -> NDArray:
@@ -183,7 +201,7 @@ def zeros(shape: object, dtype: DTypeLike | None = None, *, device: object = Non
     >>> zeros(3, "int8")
     Array([0, 0, 0], dtype=int8)
     """
-    return full(shape, 0, f64 if dtype is None else dtype, device=device)
+    return full(shape, 0, float if dtype is None else dtype, device=device)
 
 
 def ones(shape: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
@@ -194,7 +212,7 @@ def ones(shape: object, dtype: DTypeLike | None = None, *, device: object = None
     Array([[1., 1., 1.],
            [1., 1., 1.]], dtype=float32)
     """
-    return full(shape, 1, f64 if dtype is None else dtype, device=device)
+    return full(shape, 1, float if dtype is None else dtype, device=device)
 
 
 def empty(shape: object, dtype: DTypeLike | None = None, *, device: object = None) -> Array:
@@ -304,7 +322,7 @@ def _float_range(start: float, stop: float, step: float, dtype: DTypeLike | None
     delta = (start + step) - start  # as it is between the first two elements
     here = cast(Position(loop(0, length)), f64)
     values = start + here * delta
-    return from_positions((length,), values if dtype is None else cast(values, as_dtype(dtype)))
+    return from_positions((length,), cast(values, as_dtype(float if dtype is None else dtype)))
 
 
 def linspace(
@@ -328,7 +346,7 @@ def linspace(
     require_device(device)
     (count,) = to_shape((num,))
     inner, _ = common_dtype((start, stop))
-    inner = inner if inner.is_inexact else f64
+    inner = inner if inner.is_inexact else default_of(Kind.FLOAT)
     intervals: Index = relu(count - 2) + 1 if endpoint else count
 
     def build(here: Expr, a: Expr, b: Expr) -> Expr:
@@ -360,11 +378,11 @@ def eye(N: object, M: object = None, k: int = 0, dtype: DTypeLike | None = None,
            [0., 1.]])
     """
     require_device(device)
-    target = f64 if dtype is None else as_dtype(dtype)
+    target = as_dtype(float if dtype is None else dtype)
     return _by_diagonal(N, M, k, target, lambda i, j: apply(Op.EQ, i, j))
 
 
-def identity(n: object, dtype: DTypeLike = f64) -> Array:
+def identity(n: object, dtype: DTypeLike = float) -> Array:
     """The n by n identity matrix.
 
     >>> import harp.numpy as hnp
@@ -375,7 +393,7 @@ def identity(n: object, dtype: DTypeLike = f64) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: object, M: object = None, k: int = 0, dtype: DTypeLike = f64) -> Array:
+def tri(N: object, M: object = None, k: int = 0, dtype: DTypeLike = float) -> Array:
     """An N by M matrix with ones at and below the k-th diagonal and zeros above it.
 
     >>> import harp.numpy as hnp

@@ -234,7 +234,7 @@ def fftfreq(n: Count, d: object = 1.0, *, dtype: DTypeLike | None = None, device
     Array([ 0. ,  0.5, -1. , -0.5])
     """
     count = _count("fftfreq", n)
-    k = arange(count, dtype=dtype or f64, device=device)
+    k = arange(count, dtype=dtype or float, device=device)
     frequencies: Array = chosen(k < (count + 1) // 2, k, k - count) / (count * d)
     return frequencies
 
@@ -249,7 +249,7 @@ def rfftfreq(n: Count, d: object = 1.0, *, dtype: DTypeLike | None = None, devic
     Array([0. , 0.5, 1. ])
     """
     count = _count("rfftfreq", n)
-    frequencies: Array = arange(count // 2 + 1, dtype=dtype or f64, device=device) / (count * d)
+    frequencies: Array = arange(count // 2 + 1, dtype=dtype or float, device=device) / (count * d)
     return frequencies
 
 

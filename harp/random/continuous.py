@@ -20,12 +20,12 @@ from harp.random.streams import derived, draw
 from harp.random.uniform import rademacher
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import map_, to_shape
-from harp.trace.scalar.dtypes import DType, DTypeLike, f64
+from harp.trace.scalar.dtypes import DType, DTypeLike
 from harp.trace.scalar.expr import Expr, apply, select
 from harp.trace.scalar.ops import Op
 
 
-def laplace(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+def laplace(key: object, shape: object = (), dtype: DTypeLike = float) -> Array:
     """Numbers of density exp(-abs(x)) / 2, up to 44.4.
 
     >>> import harp
@@ -35,7 +35,7 @@ def laplace(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
     return _two_sided("laplace", key, shape, dtype)
 
 
-def logistic(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+def logistic(key: object, shape: object = (), dtype: DTypeLike = float) -> Array:
     """Numbers of the distribution function 1 / (1 + exp(-x)), up to 45.1.
 
     >>> import harp
@@ -45,7 +45,7 @@ def logistic(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
     return _two_sided("logistic", key, shape, dtype)
 
 
-def cauchy(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+def cauchy(key: object, shape: object = (), dtype: DTypeLike = float) -> Array:
     """Numbers of density 1 / (pi (1 + x**2)), up to 1.2e19.
 
     >>> import harp
@@ -77,7 +77,7 @@ def _signed(name: str, dtype: DType) -> Build:
     return build
 
 
-def maxwell(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+def maxwell(key: object, shape: object = (), dtype: DTypeLike = float) -> Array:
     """Lengths of vectors of three standard normal numbers: of density sqrt(2/pi) x**2 exp(-x**2 / 2).
 
     >>> import harp

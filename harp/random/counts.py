@@ -56,7 +56,7 @@ def poisson(key: object, lam: object, shape: object = None, dtype: DTypeLike = i
     return _converted("poisson", where(rate < _LEAST, few, where(rate < math.inf, many, math.nan)), rate >= 0, dtype)
 
 
-def binomial(key: object, n: object, p: object, shape: object = None, dtype: DTypeLike = f64) -> Array:
+def binomial(key: object, n: object, p: object, shape: object = None, dtype: DTypeLike = float) -> Array:
     """How many of `n` trials succeed, each with probability `p`, in a floating-point or integer dtype.
 
     Exact for all parameters. A fraction of `n` is dropped. Elements of arrays with n < 0, an infinite n, or p outside
@@ -78,7 +78,7 @@ def binomial(key: object, n: object, p: object, shape: object = None, dtype: DTy
     return _converted("binomial", where(chance > 0.5, trials - count, count), good, dtype)
 
 
-def multinomial(key: object, n: object, p: object, *, shape: object = None, dtype: DTypeLike = f64) -> Array:
+def multinomial(key: object, n: object, p: object, *, shape: object = None, dtype: DTypeLike = float) -> Array:
     """How many of `n` draws fall into each category of the last axis of `p`, which are weights of any sum.
 
     `n` broadcasts to the axes before, or to a `shape` in their place. One category after the other is a binomial count

@@ -21,13 +21,13 @@ from harp.random.rejection import accepted
 from harp.random.streams import derived, draw
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, map_, to_shape
-from harp.trace.scalar.dtypes import DType, DTypeLike, f64
+from harp.trace.scalar.dtypes import DType, DTypeLike
 from harp.trace.scalar.expr import Expr, apply, less_equal, select
 from harp.trace.scalar.formulas import number
 from harp.trace.scalar.ops import Op
 
 
-def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+def exponential(key: object, shape: object = (), dtype: DTypeLike = float) -> Array:
     """Positive numbers of density exp(-x), in float64 or float32; multiply for another mean.
 
     They lie between 2**-65 and 45.1. Raises DTypeError for other dtypes.
@@ -40,7 +40,7 @@ def exponential(key: object, shape: object = (), dtype: DTypeLike = f64) -> Arra
     return draw(key, to_shape(shape), waiting(target))
 
 
-def gumbel(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+def gumbel(key: object, shape: object = (), dtype: DTypeLike = float) -> Array:
     """Numbers of the distribution function exp(-exp(-x)), in float64 or float32: the extremes of many samples.
 
     They lie between -3.9 and 45.1. Raises DTypeError for other dtypes.

@@ -38,7 +38,7 @@ _SINE = {
 LANES = {f32: (0,), f64: (0, 1)}
 
 
-def normal(key: object, shape: object = (), dtype: DTypeLike = f64) -> Array:
+def normal(key: object, shape: object = (), dtype: DTypeLike = float) -> Array:
     """Standard normal numbers in float64 or float32, with mean 0 and variance 1; of complex numbers, real and imaginary
     parts of variance 1/2. In 16 bits they are rounded from float32.
 
@@ -82,7 +82,9 @@ _FARTHEST = 37  # up to where probabilities have all digits: from 38 on they are
 _CERTAIN = 40  # the probability of a number below it is 1, below its negative 0, in float64
 
 
-def truncated_normal(key: object, lower: object, upper: object, shape: object = None, dtype: DTypeLike = f64) -> Array:
+def truncated_normal(
+    key: object, lower: object, upper: object, shape: object = None, dtype: DTypeLike = float
+) -> Array:
     """Normal numbers given that they lie between the bounds, in float64 or float32.
 
     The bounds are numbers or arrays that broadcast to the shape, or infinite; derivatives flow to them, up to the

@@ -15,7 +15,7 @@ from harp.random.streams import draw
 from harp.random.threefry import word
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, map_, to_shape
-from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, f64, i32, i64, integer_limits, u32, u64
+from harp.trace.scalar.dtypes import DType, DTypeLike, Kind, as_dtype, i32, i64, integer_limits, u32, u64
 from harp.trace.scalar.expr import Expr, cast, const, less_equal, select
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import short, where
@@ -49,7 +49,7 @@ def joined(high: Expr, low: Expr) -> Expr:
 
 
 def uniform(
-    key: object, shape: object = (), dtype: DTypeLike = f64, minval: object = 0.0, maxval: object = 1.0
+    key: object, shape: object = (), dtype: DTypeLike = float, minval: object = 0.0, maxval: object = 1.0
 ) -> Array:
     """Floats, evenly distributed over minval <= x < maxval: float64 from 53 random bits, or float32 from 24.
 

@@ -20,7 +20,7 @@ from harp.random.normal import normal
 from harp.random.streams import derived
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_count, broadcast_shapes, to_shape
-from harp.trace.scalar.dtypes import DTypeLike, as_dtype, f64, real_of
+from harp.trace.scalar.dtypes import DTypeLike, as_dtype, real_of
 from harp.trace.sizes.size import wrap
 from harp.trace.source_locations import where
 
@@ -70,7 +70,7 @@ def multivariate_normal(
     return spread(middle, target, sizes) + moved
 
 
-def ball(key: object, d: object, p: float = 2, shape: object = (), dtype: DTypeLike = f64) -> Array:
+def ball(key: object, d: object, p: float = 2, shape: object = (), dtype: DTypeLike = float) -> Array:
     """Points (..., d), evenly distributed over the unit ball of the norm sum(abs(x)**p)**(1/p).
 
     F. Barthe, O. Guedon, S. Mendelson, A. Naor: "A probabilistic approach to the geometry of the l_p^n-ball", Ann.
@@ -86,7 +86,7 @@ def ball(key: object, d: object, p: float = 2, shape: object = (), dtype: DTypeL
     return along * exp(log(total) / -p)[..., None]
 
 
-def orthogonal(key: object, n: object, shape: object = (), dtype: DTypeLike = f64, m: object = None) -> Array:
+def orthogonal(key: object, n: object, shape: object = (), dtype: DTypeLike = float, m: object = None) -> Array:
     """Matrices (..., n, m), square without `m`, with orthonormal rows or columns, evenly distributed (Haar's measure).
 
     Unitary for complex dtypes. F. Mezzadri: "How to generate random matrices from the classical compact groups",

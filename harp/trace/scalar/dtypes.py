@@ -437,6 +437,17 @@ def default_of(kind: Kind) -> DType:
     return _DEFAULTS[kind]
 
 
+def set_default(real: DType) -> None:
+    """Make this floating dtype that of Python's floats, and its complex dtype that of complex numbers."""
+    for python, kind, dtype in ((float, Kind.FLOAT, real), (complex, Kind.COMPLEX, complex_of(real))):
+        _by_python[python] = _DEFAULTS[kind] = dtype
+
+
+def of_python(dtype: DType) -> DType:
+    """The dtype in which numbers of Python are stored, given that which NumPy makes of them."""
+    return default_of(dtype.kind) if dtype in (f64, c128) else dtype
+
+
 def inexact(dtype: DType) -> DType:
     """The dtype in which exp, sqrt or a quotient of this dtype is computed: NumPy's, but for bool and integers at least
     float32."""

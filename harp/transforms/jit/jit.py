@@ -30,7 +30,7 @@ from harp.trace.array.array import Array, Donation
 from harp.trace.eval import host_calls
 from harp.trace.eval.not_finite import require_finite_results
 from harp.trace.graph.host_calls import numbered
-from harp.trace.scalar.dtypes import plain
+from harp.trace.scalar.dtypes import DType, Kind, default_of, plain
 from harp.trace.sizes.integer_checks import compile_integer_checks
 from harp.trace.sizes.levels import STATE
 from harp.trace.sizes.proofs import inspection, unproved
@@ -191,7 +191,7 @@ class JitFunction(Generic[P, R]):
         self._copies = False  # whether a copy of arguments between devices was warned of
         self._lock = threading.RLock()
         self._forgotten = 0  # the number of programs that were dropped
-        self._made_for: dict[tuple[bool, bool, bool, str], tuple[_ShortWays, _Entries]] = {}
+        self._made_for: dict[tuple[bool, bool, bool, str, DType], tuple[_ShortWays, _Entries]] = {}
         self._choose_entries()
         _register(self)
 
@@ -199,7 +199,7 @@ class JitFunction(Generic[P, R]):
         """Choose the entries for the current device and the current search for NaN and infinities."""
         with self._lock:
             self._runs_on = self._device or settings.device
-            mode = settings.nans, settings.infinities, settings.jit, self._runs_on
+            mode = settings.nans, settings.infinities, settings.jit, self._runs_on, default_of(Kind.FLOAT)
             self._short_ways, self._entries = self._made_for.setdefault(mode, ({}, {}))
 
     @overload
