@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import gc
 import os
 import shutil
 import tempfile
@@ -36,21 +37,37 @@ settings.register_profile("fuzz", settings.get_profile("tests"), derandomize=Fal
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 
 
+# The tests of what compilers make of programs, and whole programs: those of `make test` are optimised.
+OPTIMISED = ("tests/backends/", "tests/examples/", "tests/property/", "tests/test_benchmarks.py")
+levels = []
+
+
 def optimise_as_told():
     """With HARP_TESTS_OPTIMIZE=0 compilers optimise no kernel of a program: in nearly half the time, for the same bits,
-    for orders and vectors stand in the source. The library is optimised, and so is what tests start as processes of
-    their own."""
+    for orders and vectors stand in the source. The library is optimised, and so are the programs of some tests, and
+    what tests start as processes of their own. Neither kind of program is taken for the other in the cache."""
+    if not os.environ.get("HARP_TESTS_OPTIMIZE"):
+        return
+    from harp.backends.toolchain import build
+
+    key_of, flags_of = build.cache_key, build._all_flags
+
+    def key(units, flags, toolchain):
+        units = tuple(units)
+        return key_of(units, flags if all(unit.is_library for unit in units) else (*flags, *levels), toolchain)
+
+    def flags(unit, given, toolchain):
+        found = flags_of(unit, given, toolchain)
+        return found if unit.is_library or not levels else tuple(levels[0] if f == "-O2" else f for f in found)
+
+    build.cache_key, build._all_flags = key, flags
+
+
+def pytest_runtest_setup(item):
+    """The level of this test's programs in the place of -O2, which is what all other cases of tests do without."""
     level = os.environ.get("HARP_TESTS_OPTIMIZE")
-    if level:
-        from harp.backends.toolchain import build
-
-        flags_of = build._all_flags
-
-        def flags(unit, given, toolchain):
-            found = flags_of(unit, given, toolchain)
-            return found if unit.is_library else tuple(f"-O{level}" if flag == "-O2" else flag for flag in found)
-
-        build._all_flags = flags
+    is_optimised = CHOSEN != "others" and item.nodeid.startswith(OPTIMISED)
+    levels[:] = [f"-O{level}"] if level and not is_optimised else []
 
 
 def some_of(items):
@@ -84,6 +101,12 @@ def pytest_collection_modifyitems(config, items):
     if CHOSEN == "some":
         for item in of_programs & some:
             few_programs(item.obj)
+
+
+def pytest_collection_finish(session):
+    """The tests themselves live until the end: the search for garbage need not walk over them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 # Where programs run in a test that has the fixture `device`: with "opencl wide" as on a device whose work-items are
