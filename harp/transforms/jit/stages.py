@@ -15,6 +15,7 @@ from harp.backends.protocol import ProgramText
 from harp.backends.runtime.pool import usable_cores
 from harp.config import CPU, settings
 from harp.lower.loopir.program import Program
+from harp.lower.loopir.text import program_text
 from harp.lower.report.arrays import arrays
 from harp.lower.report.counts import Count
 from harp.lower.report.page.page import Parts, framed, page
@@ -54,7 +55,6 @@ class Stages:
 
     graph: Graph
     schedule: Schedule
-    loops: str
     sizes: tuple[str, ...]
     _program: Program
     _algorithm: Built
@@ -68,6 +68,16 @@ class Stages:
         return "\n".join([self._headline(), *self._amounts(), *self._how_to_see()])
 
     __repr__ = __str__
+
+    @property
+    def loops(self) -> str:
+        """The loop nests of the distinct kernels, and the calls of them.
+
+        >>> import harp, numpy as np
+        >>> "parallel" in harp.jit(lambda x: x + 1).lower(np.ones(3)).loops
+        True
+        """
+        return program_text(self._program)
 
     @property
     def source(self) -> str:
@@ -215,7 +225,6 @@ def stages_of(
     return Stages(
         lowered.graph,
         lowered.schedule,
-        lowered.loops,
         tuple(names),
         lowered.program,
         lowered.algorithm,

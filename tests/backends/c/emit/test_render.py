@@ -487,7 +487,7 @@ def test_each_kernel_is_a_unit(tmp_path: Path) -> None:
     units = [unit.text for unit in render(program).units]
     assert len(units) == 40 + 1
     assert [sum(f"kernel {k}:" in unit for unit in units) for k in range(40)] == [1] * 40
-    compiled = Compiled(program, tmp_path)
+    compiled = Compiled(program, tmp_path, flags=("-O0",))
     values = [np.full(3, float(k)) for k in range(40)]
     results = [np.empty(3) for _ in range(40)]
     assert compiled.status([array.ctypes.data for array in (*values, *results)], {n: 3}) == 0
