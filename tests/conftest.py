@@ -104,9 +104,11 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """The tests themselves live until the end: the search for garbage need not walk over them again and again."""
+    """The tests themselves live until the end: the search for garbage need not walk over them again and again, nor
+    over each new program."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 # Where programs run in a test that has the fixture `device`: with "opencl wide" as on a device whose work-items are
