@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(config, items):
             few_programs(item.obj)
 
 
-def pytest_collection_finish(session):
+def pytest_collection_finish():
     """The tests themselves live until the end: the search for garbage need not walk over them again and again, nor
     over each new program."""
     gc.collect()
