@@ -37,37 +37,38 @@ settings.register_profile("fuzz", settings.get_profile("tests"), derandomize=Fal
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 
 
-# The tests of what compilers make of programs, and whole programs: those of `make test` are optimised.
-OPTIMISED = ("tests/backends/", "tests/examples/", "tests/property/", "tests/test_benchmarks.py")
-levels = []
+# The tests of what compilers make of programs, of orders of sums, and of whole programs: optimised in `make test`.
+OPTIMISED = (
+    *("tests/backends/", "tests/examples/", "tests/lower/reductions/", "tests/property/", "tests/test_benchmarks.py"),
+    *("tests/numpy/test_complex.py", "tests/numpy/test_long_sums.py", "tests/transforms/control/test_masked_sums.py"),
+)
+CACHE = os.environ["HARP_CACHE_DIR"]
+level = []  # in the place of -O2
 
 
 def optimise_as_told():
     """With HARP_TESTS_OPTIMIZE=0 compilers optimise no kernel of a program: in nearly half the time, for the same bits,
     for orders and vectors stand in the source. The library is optimised, and so are the programs of some tests, and
-    what tests start as processes of their own. Neither kind of program is taken for the other in the cache."""
-    if not os.environ.get("HARP_TESTS_OPTIMIZE"):
-        return
-    from harp.backends.toolchain import build
+    what tests start as processes of their own."""
+    if os.environ.get("HARP_TESTS_OPTIMIZE"):
+        from harp.backends.toolchain import build
 
-    key_of, flags_of = build.cache_key, build._all_flags
+        flags_of = build._all_flags
 
-    def key(units, flags, toolchain):
-        units = tuple(units)
-        return key_of(units, flags if all(unit.is_library for unit in units) else (*flags, *levels), toolchain)
+        def flags(unit, given, toolchain):
+            found = flags_of(unit, given, toolchain)
+            return found if unit.is_library or not level else tuple(level[0] if f == "-O2" else f for f in found)
 
-    def flags(unit, given, toolchain):
-        found = flags_of(unit, given, toolchain)
-        return found if unit.is_library or not levels else tuple(levels[0] if f == "-O2" else f for f in found)
-
-    build.cache_key, build._all_flags = key, flags
+        build._all_flags = flags
 
 
 def pytest_runtest_setup(item):
-    """The level of this test's programs in the place of -O2, which is what all other cases of tests do without."""
-    level = os.environ.get("HARP_TESTS_OPTIMIZE")
-    is_optimised = CHOSEN != "others" and item.nodeid.startswith(OPTIMISED)
-    levels[:] = [f"-O{level}"] if level and not is_optimised else []
+    """How much the programs of this test are optimised. The others have a cache of their own."""
+    told = os.environ.get("HARP_TESTS_OPTIMIZE")
+    if told:
+        is_optimised = CHOSEN != "others" and item.nodeid.startswith(OPTIMISED)
+        level[:] = [] if is_optimised else [f"-O{told}"]
+        os.environ["HARP_CACHE_DIR"] = os.path.join(CACHE, "optimised" if is_optimised else "plain")
 
 
 def some_of(items):
