@@ -32,7 +32,7 @@ demo: $(VENV)/demo.stamp
 	$(BIN)/python examples/digits.py
 
 test: $(VENV)/test.stamp
-	HARP_TESTS=some $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
+	HARP_TESTS=some HARP_TESTS_OPTIMIZE=0 $(BIN)/python -m pytest -n auto $(PYTEST_ARGS)
 
 test-all: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS)

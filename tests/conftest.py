@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import gc
 import os
 import shutil
 import tempfile
@@ -37,21 +38,38 @@ settings.register_profile("fuzz", settings.get_profile("tests"), derandomize=Fal
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "tests"))
 
 
+# The tests of what compilers make of programs, of orders of sums, and of whole programs: optimised in `make test`.
+OPTIMISED = (
+    *("tests/backends/", "tests/examples/", "tests/lower/reductions/", "tests/property/", "tests/test_benchmarks.py"),
+    *("tests/numpy/test_complex.py", "tests/numpy/test_long_sums.py", "tests/transforms/control/test_masked_sums.py"),
+)
+CACHE = os.environ["HARP_CACHE_DIR"]
+level = []  # in the place of -O2
+
+
 def optimise_as_told():
     """With HARP_TESTS_OPTIMIZE=0 compilers optimise no kernel of a program: in nearly half the time, for the same bits,
-    for orders and vectors stand in the source. The library is optimised, and so is what tests start as processes of
-    their own."""
-    level = os.environ.get("HARP_TESTS_OPTIMIZE")
-    if level:
+    for orders and vectors stand in the source. The library is optimised, and so are the programs of some tests, and
+    what tests start as processes of their own."""
+    if os.environ.get("HARP_TESTS_OPTIMIZE"):
         from harp.backends.toolchain import build
 
         flags_of = build._all_flags
 
         def flags(unit, given, toolchain):
             found = flags_of(unit, given, toolchain)
-            return found if unit.is_library else tuple(f"-O{level}" if flag == "-O2" else flag for flag in found)
+            return found if unit.is_library or not level else tuple(level[0] if f == "-O2" else f for f in found)
 
         build._all_flags = flags
+
+
+def pytest_runtest_setup(item):
+    """How much the programs of this test are optimised. The others have a cache of their own."""
+    told = os.environ.get("HARP_TESTS_OPTIMIZE")
+    if told:
+        is_optimised = CHOSEN != "others" and item.nodeid.startswith(OPTIMISED)
+        level[:] = [] if is_optimised else [f"-O{told}"]
+        os.environ["HARP_CACHE_DIR"] = os.path.join(CACHE, "optimised" if is_optimised else "plain")
 
 
 def some_of(items):
@@ -85,6 +103,14 @@ def pytest_collection_modifyitems(config, items):
     if CHOSEN == "some":
         for item in of_programs & some:
             few_programs(item.obj)
+
+
+def pytest_collection_finish():
+    """The tests themselves live until the end: the search for garbage need not walk over them again and again, nor
+    over each new program."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 # Where programs run in a test that has the fixture `device`: with "opencl wide" as on a device whose work-items are

@@ -72,7 +72,7 @@ RECURSIVE = {
         "lower/library": "_selected",
         "lower/loopir/conditions": "given without_dead_stores _without",
         "lower/loopir/dependence": "_accesses",
-        "lower/loopir/effects": "_free",
+        "lower/loopir/effects": "_free effects",
         "lower/loopir/nests": "Renaming.statement with_loops is_plain _privatise",
         "lower/loopir/products": "fused_sums _stores _without _statement",
         "lower/reductions/accumulators": "in_blocks",

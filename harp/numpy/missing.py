@@ -59,7 +59,7 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
     of_numpy: object = np if module.startswith("harp.numpy") else None
     for part in module.split(".")[2:]:  # linalg
         of_numpy = getattr(of_numpy, part)
-    public = [k for k in known if not k.startswith("_")]
+    public = [] if name.startswith("_") else [k for k in known if not k.startswith("_")]  # tools ask for such names
     longer = [k for k in public if len(name) > 3 and k.startswith(name)]
     nearest = longer or difflib.get_close_matches(name, public, n=1, cutoff=0.7)
     hint = f"; the nearest name there is {nearest[0]!r}" if nearest else ""

@@ -110,7 +110,8 @@ def test_command_line():
     assert run("--version").stdout == f"harp {harp.__version__}\n"
     report = run("doctor")
     assert report.returncode == (0 if ": chosen" in report.stdout else 1) and report.stderr == ""
-    assert run().returncode == 0 and "doctor" in run().stdout and run("nurse").returncode == 2
+    alone = run()
+    assert alone.returncode == 0 and "doctor" in alone.stdout and run("nurse").returncode == 2
 
 
 @needs_cc

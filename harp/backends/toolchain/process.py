@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import select
 import signal
 import time
 from collections.abc import Callable, Iterable
@@ -20,8 +21,11 @@ from typing import NamedTuple
 from harp.backends.toolchain.background import is_here, require_time
 from harp.progress import tick
 
-# Seconds between two looks at the processes: a part of the time since the first one started, within limits.
+# Seconds between two looks at the processes, where the system does not say when one ends: a part of the time since the
+# first one started, within limits.
 _PART, _SHORTEST, _LONGEST = 1 / 64, 0.0005, 0.005
+# Where it does, milliseconds after which Python looks at all else that it waits for.
+_MOMENT = 20
 # The niceness of compilers that nobody waits for.
 _NICE = 10
 # The most interrupts that are survived while processes are stopped.
@@ -86,7 +90,7 @@ def run_all(jobs: Iterable[Job], seconds: float, directory: Path) -> None:
             if not group.look(seconds):
                 tick()
                 require_time()
-                time.sleep(min(max((time.monotonic() - began) * _PART, _SHORTEST), _LONGEST))
+                group.wait(min(max((time.monotonic() - began) * _PART, _SHORTEST), _LONGEST))
     finally:
         try:
             group.stop()
@@ -106,6 +110,7 @@ class _Group:
         self._directory = directory
         self._pids: list[int] = []
         self._ends: list[tuple[int, int]] = []  # process numbers and exit statuses
+        self._descriptors: list[int] = []  # of processes, while one waits for them
 
     def start(self, job: Job) -> None:
         started = _Started(job, time.monotonic(), self._directory / f"printed{next(_numbers)}")
@@ -146,6 +151,24 @@ class _Group:
                 raise TimedOut(seconds)
         return len(self.running) < before
 
+    def wait(self, seconds: float) -> None:
+        """Until a process ends, or for a moment; for some seconds where the system does not say when one does."""
+        try:
+            self._descriptors.extend(map(os.pidfd_open, self.running))
+            ends = select.poll()
+            for descriptor in self._descriptors:
+                ends.register(descriptor, select.POLLIN)
+            ends.poll(_MOMENT)
+        except (AttributeError, OSError):  # another system, too many descriptors, or one has ended
+            time.sleep(seconds)
+        finally:
+            self._close()
+
+    def _close(self) -> None:
+        """Close the descriptors. C takes each out of the list and closes it: no interrupt comes between the two."""
+        with contextlib.suppress(IndexError):
+            any(map(os.close, iter(self._descriptors.pop, None)))
+
     def _has_ended(self, pid: int, flags: int) -> bool:
         try:
             self._ends.extend(map(os.waitpid, (pid,), (flags,)))
@@ -169,6 +192,7 @@ class _Group:
             raise late
 
     def _kill(self) -> None:
+        self._close()
         ended = {pid for pid, _ in self._ends}
         running = [pid for pid in self._pids if pid not in ended]
         for pid in running:

@@ -149,27 +149,27 @@ def _uses_whole(stmt: Stmt) -> _WholeBuffers:
     return _WholeBuffers({source: None for _, source in moves}, {buffer: None for move in moves for buffer in move})
 
 
+@lru_cache(maxsize=1 << 12)  # passes ask for those of all parts, and leave most parts as they are
 def effects(stmt: Stmt) -> Effects:
     """The buffers from outside that a statement reads or writes."""
-    touched: dict[Buffer, None] = {}
-    reads: set[Buffer] = set()
-    writes: set[Buffer] = set()
-    inner: set[Buffer] = set()
-    for part in walk(stmt):
-        used = _uses_whole(part)
-        read = {load.buffer: None for load in loads(part)} | used.reads
-        written = used.writes
-        if isinstance(part, Alloc):
-            inner.add(part.buffer)
-        elif isinstance(part, Store):
-            written = {part.buffer: None}
-            if part.reduce is not None:
-                read[part.buffer] = None
-        touched |= read | written
-        reads.update(read)
-        writes.update(written)
-    outside = tuple(b for b in touched if b not in inner)
-    return Effects(outside, frozenset(reads - inner), frozenset(writes - inner))
+    used = _uses_whole(stmt)
+    read = dict.fromkeys(load.buffer for load in loads(stmt)) | used.reads
+    written = used.writes
+    if isinstance(stmt, Store):
+        written = {stmt.buffer: None}
+        if stmt.reduce is not None:
+            read[stmt.buffer] = None
+    touched, reads, writes = read | written, set(read), set(written)
+    for part in parts(stmt):
+        inside = effects(part)
+        touched |= dict.fromkeys(inside.touched)
+        reads |= inside.reads
+        writes |= inside.writes
+    if isinstance(stmt, Alloc):
+        own = {stmt.buffer}
+        touched.pop(stmt.buffer, None)
+        reads, writes = reads - own, writes - own
+    return Effects(tuple(touched), frozenset(reads), frozenset(writes))
 
 
 def symbols_of(stmt: Stmt, buffers: Sequence[Buffer]) -> tuple[Symbol, ...]:

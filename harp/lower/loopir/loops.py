@@ -434,4 +434,6 @@ def walk(stmt: Stmt) -> Iterator[Stmt]:
     while stack:
         s = stack.pop()
         yield s
-        stack.extend(reversed(parts(s)))
+        inner = _PARTS.get(type(s))
+        if inner is not None:
+            stack.extend(reversed(inner(s)))

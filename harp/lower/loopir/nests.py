@@ -150,6 +150,8 @@ def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
     It is the same object if all parts are, so identity tells whether a pass has changed a statement.
     """
     inside = parts(s)
+    if not inside:
+        return s
     new = tuple(map(part, inside))
     if all(a is b for a, b in zip(inside, new, strict=True)):
         return s

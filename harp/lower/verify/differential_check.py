@@ -16,7 +16,7 @@ import numpy as np
 
 from harp.errors import AddressError, IndexOutOfRangeError, VerificationError
 from harp.lower.loopir.program import Program
-from harp.lower.verify.interpreter import execute, iterations
+from harp.lower.verify.interpreter import Known, execute, iterations
 from harp.trace.eval.interpret import interpret
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.host_calls import muted, silenced
@@ -47,7 +47,7 @@ def check_program(graph: Graph, program: Program, is_checked: bool = False) -> N
     captured = [c.captured.array for c in graph.captured]
     for case in _cases(graph, is_checked):
         if iterations(program, case.sizes) <= _MOST_ITERATIONS:
-            results = execute(program, [*case.inputs, *captured], case.sizes)[: len(graph.outputs)]
+            results = execute(program, [*case.inputs, *captured], case.sizes, case.known)[: len(graph.outputs)]
             _compare(case.outputs, results, lambda: f"the program of\n{graph}")
 
 
@@ -64,11 +64,12 @@ def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> NDArray:
 
 @attrs.frozen
 class _Case:
-    """Sizes, data, and the graph's results for them."""
+    """Sizes, data, the graph's results for them, and those of kernels of its programs."""
 
     sizes: Sizes
     inputs: list[NDArray]
     outputs: list[NDArray]
+    known: Known = attrs.field(factory=dict)
 
 
 @lru_cache(maxsize=2)  # all passes of one program are compared with the same

@@ -7,7 +7,7 @@ Parallel loops run backwards: their order must not matter.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from harp.lower.loopir.program import Program, Subarray, formals
 from harp.lower.verify.evaluator import CheckedArray, Evaluator, divide
 from harp.trace.graph.routines import StandIn
 from harp.trace.graph.row_functions import ROWS, RowOp
-from harp.trace.index.polynomial import Atom, Index, Symbol, evaluate, product
+from harp.trace.index.polynomial import Atom, Index, Symbol, evaluate, of, product
 from harp.trace.scalar.dtypes import NDArray as Array
 from harp.trace.scalar.expr import Const, walk
 
@@ -236,8 +236,15 @@ HEADS: Mapping[type[Head], Callable[..., Run]] = {
 }
 
 
-def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, int]) -> list[Array]:
-    """The outputs of a program. Raises VerificationError where a program breaks a rule."""
+# What kernels that ran have left in the arrays that they write, by kernel, sizes, and what was in all arrays.
+Known = dict[Hashable, "list[tuple[Array, Array | None]]"]
+
+
+def execute(
+    program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, int], known: Known | None = None
+) -> list[Array]:
+    """The outputs of a program. Raises VerificationError where a program breaks a rule. A kernel that is `known`, with
+    the same sizes and arrays, is not run again: most passes leave most kernels as they are."""
     interpreter = Interpreter(sizes)
     for buffer, array in zip(program.inputs, inputs, strict=True):
         _set_memory(interpreter, buffer, array, None)
@@ -257,8 +264,37 @@ def execute(program: Program, inputs: Sequence[Array], sizes: Mapping[Symbol, in
                     if other is not actual.buffer:  # they take turns in one slot
                         _forget(interpreter, other)
             _set_memory(function, formal, *_passed(interpreter, actual))
-        function.run(kernel)
+        if known is None:
+            function.run(kernel)
+        else:
+            _run_once(function, kernel, writes, known)
     return [_finished(interpreter, buffer) for buffer in program.outputs]
+
+
+def _run_once(function: Interpreter, kernel: Kernel, writes: frozenset[Buffer], known: Known) -> None:
+    """Run a kernel over the memories as they are, or take what it left there when it ran before."""
+    memories = [function.memory(buffer) for buffer in formals(kernel)]
+    sizes = tuple(function.number(of(size))() for size in kernel.sizes)
+    content = tuple((m.shape, _bytes(m.flat), _bytes(m.written)) for m in memories)
+    key = (kernel.body, formals(kernel), kernel.sizes, sizes, content)
+    written = [function.memory(buffer) for buffer in formals(kernel) if buffer in writes]
+    if key not in known:
+        function.run(kernel)
+        known[key] = [(_copy(m.flat), None if m.written is None else m.written.copy()) for m in written]
+    for memory, (flat, mask) in zip(written, known[key], strict=True):
+        assert memory.flat is not None
+        memory.flat[:] = flat
+        if memory.written is not None and mask is not None:
+            memory.written[:] = mask
+
+
+def _bytes(array: Array | None) -> bytes | None:
+    return None if array is None else array.tobytes()
+
+
+def _copy(array: Array | None) -> Array:
+    assert array is not None
+    return array.copy()
 
 
 def run_kernel(kernel: Kernel, buffers: Mapping[Buffer, Array], sizes: Mapping[Symbol, int]) -> None:

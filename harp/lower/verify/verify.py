@@ -3,7 +3,7 @@
 Names are bound before use, indices have the rank of their buffer and stay inside of it, dtypes agree, inputs are never
 stored to, scratch buffers with overlapping lifetimes have different slots, parallel iterations are independent, and no
 kernel uses an input that an output lives in. A broken rule raises VerificationError with the kernel's text. Bounds that
-are neither proved nor refuted are returned as text.
+are neither proved nor refuted are returned as text; where nobody asks for that, no proof is looked for.
 """
 
 from __future__ import annotations
@@ -67,6 +67,16 @@ class Environment(NamedTuple):
 def verify_program(program: Program) -> list[str]:
     """Check a program; returns what could not be proved, one line each."""
     unproven: list[str] = []
+    _verify_program(program, unproven)
+    return unproven + _check_sizes_of_slots(program)
+
+
+def require_program(program: Program) -> None:
+    """Check a program, and look for no proofs."""
+    _verify_program(program, None)
+
+
+def _verify_program(program: Program, unproven: list[str] | None) -> None:
     scratch = [b for slot in program.scratch for b in slot.buffers]
     known = (*program.inputs, *program.outputs, *scratch)
     _require(len(set(known)) == len(known), "a buffer stands twice among inputs, outputs and slots")
@@ -78,8 +88,7 @@ def verify_program(program: Program) -> list[str]:
         _check_call(program, call, frozenset(known))
     _check_donated(program)
     _check_order(program)
-    unproven += _check_slots(program)
-    return unproven
+    _check_slots(program)
 
 
 def _require_sizes(program: Program, indices: Iterable[Index], what: str) -> None:
@@ -121,8 +130,19 @@ def _require_apart(kernel: Kernel, call: Call, what: str) -> None:
 
 
 def verify_kernel(kernel: Kernel) -> list[str]:
-    """Check a kernel on its own; one that is not outlined may use any size and any buffer of the program."""
+    """Check a kernel on its own; returns what could not be proved."""
     unproven: list[str] = []
+    _verify_kernel(kernel, unproven)
+    return unproven
+
+
+def require_kernel(kernel: Kernel) -> None:
+    """Check a kernel on its own, and look for no proofs."""
+    _verify_kernel(kernel, None)
+
+
+def _verify_kernel(kernel: Kernel, unproven: list[str] | None) -> None:
+    """A kernel that is not outlined may use any size and any buffer of the program."""
     buffers, sizes = formals(kernel), frozenset[Atom](kernel.sizes)
     if not buffers:
         buffers = effects(kernel.body).touched
@@ -130,7 +150,6 @@ def verify_kernel(kernel: Kernel) -> list[str]:
         sizes -= frozenset(n for n in _bound(kernel.body))
         sizes |= frozenset(a for b in buffers for p in b.shape for a in value_atoms(p) if isinstance(a, Symbol))
     _Checker(kernel, unproven).check(_start(sizes, buffers))
-    return unproven
 
 
 def _start(sizes: Iterable[Atom], buffers: Iterable[Buffer]) -> Environment:
@@ -189,25 +208,30 @@ def _check_order(program: Program) -> None:
         _require(buffer in written or ZERO in buffer.shape, f"output {buffer.name} is never stored")
 
 
-def _check_slots(program: Program) -> list[str]:
-    """Buffers with overlapping lifetimes share no memory, and each fits into its slot."""
+def _check_slots(program: Program) -> None:
+    """Buffers with overlapping lifetimes share no memory."""
     lives = lifetimes(call.buffers for call in program.calls)
-    unproven = []
     for number, slot in enumerate(program.scratch):
         for a, b in combinations(slot.buffers, 2):
             apart = a not in lives or b not in lives or lives[a][1] < lives[b][0] or lives[b][1] < lives[a][0]
             _require(apart, f"slot {number}: {a.name} and {b.name} live at the same time")
         _require(len(slot.sizes) == len(slot.buffers), f"slot {number} gives {len(slot.sizes)} sizes")
-        for buffer, size in zip(slot.buffers, slot.sizes, strict=True):
-            if not nonnegative(size - size_in_bytes(buffer)):
-                unproven.append(f"slot {number}: {buffer.name} fits into {size} bytes")
-    return unproven
+
+
+def _check_sizes_of_slots(program: Program) -> list[str]:
+    """The buffers of which it is not proved that they fit into their slots."""
+    return [
+        f"slot {number}: {buffer.name} fits into {size} bytes"
+        for number, slot in enumerate(program.scratch)
+        for buffer, size in zip(slot.buffers, slot.sizes, strict=True)
+        if not nonnegative(size - size_in_bytes(buffer))
+    ]
 
 
 class _Checker:
-    """Checks the rules for one kernel."""
+    """Checks the rules for one kernel, and collects what is not proved if anybody asks for it."""
 
-    def __init__(self, kernel: Kernel, unproven: list[str]) -> None:
+    def __init__(self, kernel: Kernel, unproven: list[str] | None) -> None:
         self.kernel = kernel
         self._unproven = unproven
 
@@ -224,6 +248,7 @@ class _Checker:
             raise VerificationError(f"{text}\n{kernel_text(self.kernel)}")
 
     def unproven(self, text: str) -> None:
+        assert self._unproven is not None
         line = f"kernel {self.kernel.name}: {text}"
         if line not in self._unproven:
             self._unproven.append(line)
@@ -258,6 +283,8 @@ class _Checker:
         self.require(buffer in scope.buffers, f"{buffer.name} is used where it is not allocated")
         if len(index) != len(buffer.shape):
             self.require(False, f"{_element_text(buffer, index)}, but {buffer.name} has rank {len(buffer.shape)}")
+        if self._unproven is None:
+            return
         inside = [
             self.proved(p, scope) and self.proved(extent - 1 - p, scope)
             for p, extent in zip(index, buffer.shape, strict=True)
@@ -332,7 +359,8 @@ class _Checker:
         for position, head in enumerate(stmt.heads):
             scope = self.head(head, scope)
             if isinstance(head, For) and head.kind in (LoopKind.PARALLEL, LoopKind.GRID, LoopKind.ITEM):
-                report = check_parallel(head, stmt.heads[position + 1 :], stmt.body, scope.lets)
+                asks = self._unproven is not None
+                report = check_parallel(head, stmt.heads[position + 1 :], stmt.body, scope.lets, asks)
                 self.require(not report.errors, "; ".join(report.errors))
                 for text in report.unproven:
                     self.unproven(text)
@@ -380,14 +408,15 @@ class _Checker:
         if isinstance(head, Let):
             for load in indirect_loads((head.index,)):
                 self.load(load, scope)
-            if not self.proved(head.index, scope):
+            if self._unproven is not None and not self.proved(head.index, scope):
                 self.unproven(f"let {head.symbol} = {head.index} >= 0")
             return _with_let(scope, head.symbol, head.index)
         if isinstance(head, For):
             return scope._replace(facts=(*scope.facts, head.loop.extent - 1))
         assert isinstance(head, Digits)
         everything = product(loop.extent for loop in head.loops)
-        if not (self.proved(head.flat, scope) and self.proved(everything - 1 - head.flat, scope)):
+        sides = () if self._unproven is None else (head.flat, everything - 1 - head.flat)
+        if not all(self.proved(p, scope) for p in sides):
             self.unproven(f"digits of {head.flat} are below {everything}")
         return scope
 

@@ -363,8 +363,19 @@ def _no_leaf(e: Expr) -> NDArray:
 
 def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
     """Every expression below the roots once, operands before their users."""
+    roots = tuple(roots)
+    return iter(_below(roots[0])) if len(roots) == 1 else _walked(roots)
+
+
+@lru_cache(maxsize=1 << 10)
+def _below(root: Expr) -> tuple[Expr, ...]:
+    """Remembered: pass after pass walks over the same values."""
+    return tuple(_walked((root,)))
+
+
+def _walked(roots: tuple[Expr, ...]) -> Iterator[Expr]:
     seen: set[Expr] = set()
-    stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(list(roots))]
+    stack: list[tuple[Expr, bool]] = [(root, False) for root in reversed(roots)]
     while stack:
         e, ready = stack.pop()
         if ready:

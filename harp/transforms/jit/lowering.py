@@ -37,14 +37,12 @@ class _Latest(NamedTuple):
 _latest: list[_Latest] = []
 
 
-def to_be_shown(
-    graph: Graph, target: Target, donated: Sequence[int], check: bool, printed: Callable[[Program], T]
-) -> tuple[Lowered, T]:
-    """The lowered graph, and its program as text. As a rule it is compiled next, and is not lowered again for that."""
-    lowered, text = _sound(graph, target, donated, check, lambda made: (made, printed(made.program)))
+def to_be_shown(graph: Graph, target: Target, donated: Sequence[int], check: bool) -> Lowered:
+    """The lowered graph. As a rule its program is compiled next, and is not lowered again for that."""
+    lowered = _sound(lambda fast: lower(graph, target, donated, check, fast), check)
     if not check:
         _latest[:] = [_Latest(digest(graph), lowered.target, tuple(donated), lowered.program)]
-    return lowered, text
+    return lowered
 
 
 def compiled(
@@ -65,14 +63,14 @@ def compiled(
     if target is None:
         return backend.compile(None, graph, options, check), (), ()
 
-    def kernel_of(program: Program) -> tuple[Executable, Program]:
+    shown = None if check else _shown(graph, target, donated)
+
+    def made(fast: bool) -> tuple[Executable, Program]:
+        known = shown if fast else None
+        program = lower(graph, target, donated, check, fast).program if known is None else known
         return backend.compile(program, graph, options, check, sizes), program
 
-    shown = None if check else _shown(graph, target, donated)
-    if shown is None:
-        kernel, program = _sound(graph, target, donated, check, lambda made: kernel_of(made.program))
-    else:
-        kernel, program = kernel_of(shown)
+    kernel, program = _sound(made, check)
     return kernel, program.donated, program.accesses
 
 
@@ -84,27 +82,39 @@ def _shown(graph: Graph, target: Target, donated: Sequence[int]) -> Program | No
     return None
 
 
-def _sound(graph: Graph, target: Target, donated: Sequence[int], check: bool, use: Callable[[Lowered], T]) -> T:
-    """`use(lowered graph)`, which prints or compiles it. If a pass or `use` finds a broken invariant: a warning, and
-    `use` of the loops as they were built, without rewrites.
+def _sound(make: Callable[[bool], T], check: bool) -> T:
+    """`make(True)`, which lowers a graph and makes something of it. If that finds a broken invariant: a warning, and
+    `make(False)`, of the loops as they were built, without rewrites.
 
     With HARP_VERIFY the error is raised: those who set it look for such bugs.
     """
     try:
-        return use(lower(graph, target, donated, check))
+        return make(True)
     except AssertionError as error:
         if settings.verify or check:
             raise
         reason = (str(error).splitlines() or ["an assertion"])[0]
     except RecursionError:
-        raise NestingError(
-            "the loops and branches of the program nest too deeply to be compiled: let a loop run over the levels, or "
-            f"raise sys.setrecursionlimit, which is {sys.getrecursionlimit():,} here{where()}"
-        ) from None
+        raise _too_deep() from None
     file, line = user_site() or (__file__, 1)
     text = (
         f"harp has a bug: making loops fast broke an invariant ({reason}). The program runs with plain loops, which is "
         "correct and slower. Please report it, with the function and the shapes and dtypes of its arguments"
     )
     warnings.warn_explicit(text, RuntimeWarning, file, line)
-    return use(lower(graph, target, donated, fast=False))
+    return make(False)
+
+
+def printed(print_it: Callable[[Program], T], program: Program) -> T:
+    """A program as text. Raises NestingError."""
+    try:
+        return print_it(program)
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _too_deep() -> NestingError:
+    return NestingError(
+        "the loops and branches of the program nest too deeply to be compiled: let a loop run over the levels, or "
+        f"raise sys.setrecursionlimit, which is {sys.getrecursionlimit():,} here{where()}"
+    )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import overload
 
 import attrs
@@ -14,6 +15,7 @@ from harp.backends.protocol import ProgramText
 from harp.backends.runtime.pool import usable_cores
 from harp.config import CPU, settings
 from harp.lower.loopir.program import Program
+from harp.lower.loopir.text import program_text
 from harp.lower.report.arrays import arrays
 from harp.lower.report.counts import Count
 from harp.lower.report.page.page import Parts, framed, page
@@ -22,7 +24,7 @@ from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Schedule
 from harp.trace.graph.graph import Graph
 from harp.trace.sizes.signature import canonical
-from harp.transforms.jit.lowering import to_be_shown
+from harp.transforms.jit.lowering import printed, to_be_shown
 
 # The most characters of a polynomial in the summary; its lowest terms are left out.
 _WIDEST = 60
@@ -53,8 +55,6 @@ class Stages:
 
     graph: Graph
     schedule: Schedule
-    loops: str
-    source: str
     sizes: tuple[str, ...]
     _program: Program
     _algorithm: Built
@@ -62,12 +62,32 @@ class Stages:
     _threads: int
     _name: str  # of the function
     _inputs: tuple[str, ...]
-    _text: ProgramText
+    _text: Callable[[], ProgramText]  # made when it is first asked for
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *self._amounts(), *self._how_to_see()])
 
     __repr__ = __str__
+
+    @property
+    def loops(self) -> str:
+        """The loop nests of the distinct kernels, and the calls of them.
+
+        >>> import harp, numpy as np
+        >>> "parallel" in harp.jit(lambda x: x + 1).lower(np.ones(3)).loops
+        True
+        """
+        return program_text(self._program)
+
+    @property
+    def source(self) -> str:
+        """The program in the language of its device.
+
+        >>> import harp, numpy as np
+        >>> "harp_run" in harp.jit(lambda x: x + 1).lower(np.ones(3)).source
+        True
+        """
+        return self._text().whole
 
     def _headline(self) -> str:
         kernels, nodes = len(self._program.calls), len(self.graph.nodes())
@@ -98,7 +118,7 @@ class Stages:
             f".graph      {_count(len(self.graph.nodes()), 'node')}: what the function computes",
             f".schedule   {_count(len(self.schedule.groups), 'kernel')}: which nodes are computed together",
             f".loops      {_count(len(self._program.kernels), 'distinct kernel')}: their loop nests, and the calls",
-            f".source     {_count(lines, 'line')} of {self._text.language}",
+            f".source     {_count(lines, 'line')} of {self._text().language}",
             ".arrays     where each array is, and why it begins as a copy",
             ".cost()     operations and bytes of each kernel; .memory(): what a call takes",
             ".html(path) all of this beside each other, as a page",
@@ -121,23 +141,24 @@ class Stages:
         >>> harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)).html().startswith("<!DOCTYPE html>")
         True
         """
+        text = self._text()
         parts = Parts(
             self._name,
             self.schedule,
             self._algorithm,
             self._program,
-            self._text.language,
-            self._text.kernels,
-            self._text.calls,
+            text.language,
+            text.kernels,
+            text.calls,
             self._inputs,
             self.cost(),
             self._given,
         )
-        text = page(parts)
+        written = page(parts)
         if path is None:
-            return text
+            return written
         with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+            file.write(written)
         return None  # or a REPL would show all of it
 
     def _repr_html_(self) -> str:
@@ -194,18 +215,16 @@ def stages_of(
     check: bool = False,
     device: str = CPU,
 ) -> Stages:
-    """Lower the graph of a function and print it as the source of a device, without compiling. `names` and values of
-    its sizes stand in its order."""
+    """Lower the graph of a function for a device, without compiling. `names` and values of its sizes stand in its
+    order."""
     backend = backends.get("c" if device == CPU else device)
     target = backend.target()
     assert target is not None
-    lowered, text = to_be_shown(canonical(graph), target, donated, check, backend.text)
+    lowered = to_be_shown(canonical(graph), target, donated, check)
     workers = threads or settings.threads or usable_cores()
     return Stages(
         lowered.graph,
         lowered.schedule,
-        lowered.loops,
-        text.whole,
         tuple(names),
         lowered.program,
         lowered.algorithm,
@@ -213,5 +232,5 @@ def stages_of(
         workers,
         name,
         tuple(node.name for node in graph.inputs),
-        text,
+        cache(partial(printed, backend.text, lowered.program)),
     )

@@ -97,8 +97,14 @@ def test_results_are_those_of_the_interpreter(device, name):
 NOT_FINITE = np.array([np.nan, -0.0, 3.0, np.inf, 0.0, -np.inf, -np.nan, 3.0, -1.0])
 
 
-@ONLY_OPENCL
-@pytest.mark.parametrize("dtype", ["bool", "i1", "u2", "i4", "u8", "i8", "f2", "f4", "f8"])
+@pytest.mark.parametrize(
+    ("device", "dtype"),
+    [
+        *(("opencl", dtype) for dtype in ("bool", "u2", "u8", "f2", "f8")),
+        *(("opencl wide", dtype) for dtype in ("i1", "i4", "i8", "f4", "f8")),
+    ],
+    indirect=["device"],
+)
 def test_sorting(device, dtype):
     rng = np.random.default_rng(1)
     with np.errstate(invalid="ignore"):

@@ -18,6 +18,13 @@ pytest.importorskip("pyopencl")
 from harp.backends.opencl import devices, sorting
 
 DTYPES = ["float16", "float32", "float64", "int8", "int32", "uint64", "bool"]
+CORES = [(1, 2), (1, 5), (2, 3), (3, 16)]  # rows, and how many cores share them
+# Each dtype on each kind of device, and on each kind all numbers of rows and cores, of which no dtype knows.
+CASES = [
+    (device, dtype, *CORES[(number + shift) % len(CORES)])
+    for shift, device in enumerate(("opencl", "opencl wide"))
+    for number, dtype in enumerate(DTYPES)
+]
 LENGTHS = (1, 2, 15, 16, 17, 33, 64, 100, 257, 1000)
 
 
@@ -38,9 +45,7 @@ def bits(array: object) -> np.ndarray:
     return found.view(f"u{found.itemsize}")
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("rows", "cores"), [(1, 2), (1, 5), (2, 3), (3, 16)])
-@pytest.mark.parametrize("device", ["opencl", "opencl wide"], indirect=True)
+@pytest.mark.parametrize(("device", "dtype", "rows", "cores"), CASES, indirect=["device"])
 def test_all_sort_a_row_together(device, rows, cores, dtype, monkeypatch):
     chosen = devices.device(int(device.partition(":")[2]))
     monkeypatch.setitem(chosen.__dict__, "cores", cores)

@@ -37,6 +37,7 @@ if sender == 0:
     finally:
         os._exit(0)
 end = time.monotonic() + 100
+opened = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
 while raised.total() < 50 and time.monotonic() < end:
     try:
         armed = True
@@ -56,6 +57,7 @@ try:
 except ChildProcessError:
     left = None
 leftovers._remove_unused()
+assert not opened or len(os.listdir("/proc/self/fd")) == opened
 print(list(raised), raised.total() >= 50, left, threading.active_count(), os.listdir(sys.argv[1]))
 """
 
@@ -124,3 +126,12 @@ def test_jobs_are_asked_for_when_there_is_room(monkeypatch, tmp_path):
 
     process.run_all(jobs(), 100.0, tmp_path)
     assert events[:3] == ["asked", "asked", "ended"] and events.count("ended") == 4
+
+
+@pytest.mark.parametrize("missing", [AttributeError, OSError])
+def test_where_the_system_does_not_say_when_a_process_ends(monkeypatch, tmp_path, missing):
+    def refuse(pid):
+        raise missing
+
+    monkeypatch.setattr(os, "pidfd_open", refuse, raising=False)
+    assert process.run(("/bin/sh", "-c", "sleep 0.05; echo it ends"), 10.0, tmp_path).stdout == "it ends\n"

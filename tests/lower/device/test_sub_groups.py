@@ -23,13 +23,25 @@ def lowered(function, *arguments, lanes=16):
     return lower(canonical(harp.jit(function).lower(*arguments).graph), target).program
 
 
-def run(function, x, lanes):
-    """What the loop nests compute, for any number of rows and columns."""
-    program = lowered(function, x, lanes=lanes)
-    assert ("lanes" in program_text(program)) == bool(lanes)
-    sizes = sizes_of(canonical(harp.jit(function).lower(x).graph))
-    assert verify_program(program) == []
-    return execute(program, [x], dict(zip(sizes, x.shape, strict=True)))
+class Sums:
+    """The loop nests of a function of an array, for sub-groups of so many lanes, and what they compute for any number
+    of rows and columns."""
+
+    def __init__(self, function, x, lanes):
+        graph = canonical(harp.jit(function).lower(x).graph)
+        self.sizes = sizes_of(graph)
+        target = Target(fma=True, grid=True, wide=True, group=1024, sub_group=lanes)
+        self.program = lower(graph, target).program
+        assert ("lanes" in program_text(self.program)) == bool(lanes)
+        assert verify_program(self.program) == []
+
+    def __call__(self, x):
+        return execute(self.program, [x], dict(zip(self.sizes, x.shape, strict=True)))[0]
+
+
+def of_all_lanes(function, dtype, length):
+    """Without sub-groups, and with two kinds of them."""
+    return [Sums(function, given(dtype, length), lanes) for lanes in (0, 16, 32)]
 
 
 def given(dtype, length, rows=2):
@@ -56,13 +68,14 @@ REDUCTIONS = {
 def test_sums_have_the_bits_that_they_have_without_sub_groups(name):
     ours, numpy, dtypes = REDUCTIONS[name]
     for dtype in dtypes:
+        programs = of_all_lanes(lambda x: ours(x, axis=1), dtype, 9)
         for length in (127, 128, 129, 257, 530):
             x = given(dtype, length)
-            without, *found = ([*run(lambda x: ours(x, axis=1), x, lanes)] for lanes in (0, 16, 32))
+            without, *found = (program(x) for program in programs)
             rounded = {"float32": 1e-4, "complex64": 1e-4, "float16": 0.1}.get(dtype, 1e-9)
-            npt.assert_allclose(without[0], numpy(x, axis=1), rtol=rounded, atol=rounded)
+            npt.assert_allclose(without, numpy(x, axis=1), rtol=rounded, atol=rounded)
             for other in found:
-                assert other[0].tobytes() == without[0].tobytes()
+                assert other.tobytes() == without.tobytes()
 
 
 @pytest.mark.slow
@@ -72,9 +85,10 @@ def test_running_sums_have_them_too(reverse):
         return harp.lax.cumsum(x, axis=1, reverse=reverse)
 
     for dtype in ("float32", "int16"):
+        programs = of_all_lanes(f, dtype, 9)
         for length in (128, 200, 1100):
             x = given(dtype, length, 1)
-            without, *found = (run(f, x, lanes)[0] for lanes in (0, 16, 32))
+            without, *found = (program(x) for program in programs)
             wanted = np.cumsum(x[:, ::-1], axis=1, dtype="f8")[:, ::-1] if reverse else np.cumsum(x, axis=1, dtype="f8")
             npt.assert_allclose(without, wanted.astype(dtype), rtol=1e-4, atol=1e-4)
             for other in found:

@@ -288,9 +288,10 @@ def test_cost_does_not_depend_on_the_number_of_pieces():
     x = np.ones((3, 4))
     for count in (2, 16, 64):
         joined = harp.jit(lambda x, count=count: hnp.concatenate([x * k for k in range(count)]))
-        cost = joined.lower(x).cost()
+        stages = joined.lower(x)
+        cost = stages.cost()
         assert repr(cost.reads) == repr(cost.writes) == f"{count}*n*m"
-        assert "select" not in joined.lower(x).loops
+        assert "select" not in stages.loops
         np.testing.assert_array_equal(joined(x), np.concatenate([x * k for k in range(count)]))
 
 

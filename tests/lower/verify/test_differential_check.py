@@ -15,6 +15,7 @@ from harp.lower.loopir.loops import Stmt, Store
 from harp.lower.loopir.nests import rebuilt
 from harp.lower.pipeline import PASSES, lower
 from harp.lower.target import Target
+from harp.lower.verify import interpreter
 from harp.trace.scalar.expr import const
 from harp.trace.sizes.signature import canonical
 
@@ -70,6 +71,15 @@ def test_what_a_pass_left_alone_is_not_run_again(monkeypatch):
     monkeypatch.setattr(pipeline, "check_program", lambda source, program, is_checked: runs.append(program.kernels))
     lower(canonical(harp.trace(lambda x: hnp.exp(x) + 1, harp.f32["n"])), Target())
     assert 0 < len(runs) == len({*runs}) < len(KERNELS)
+
+
+def test_a_kernel_that_passes_left_alone_is_run_once_for_each_data(monkeypatch):
+    runs, run = [], interpreter.Interpreter.run
+    noted = lambda self, kernel: (runs.append(kernel.body), run(self, kernel))
+    monkeypatch.setattr(interpreter.Interpreter, "run", noted)
+    both = lambda x, w: (hnp.tanh(x @ w), hnp.cumsum(x))
+    lower(canonical(harp.trace(both, harp.f32["n", "k"], harp.f32["k", "m"])), Target())
+    assert max(map(runs.count, runs)) == 2  # at two choices of sizes
 
 
 def test_statements_that_nothing_changes_stay_the_same_objects():

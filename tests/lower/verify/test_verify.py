@@ -30,7 +30,8 @@ from harp.lower.loopir.loops import (
 )
 from harp.lower.loopir.program import Program, Slot
 from harp.lower.loopir.text import program_text
-from harp.lower.verify.verify import verify_kernel, verify_program
+from harp.lower.verify import verify as verifier
+from harp.lower.verify.verify import require_kernel, verify_kernel, verify_program
 from harp.trace.index.division import ceildiv, floordiv, minimum
 from harp.trace.index.polynomial import Index, IndexLike, Indirect, Loop, Symbol, as_index, of
 from harp.trace.scalar.dtypes import DType, bool_, f32, f64, i32, i64
@@ -95,6 +96,17 @@ def test_broken_kernels(message: str) -> None:
     with pytest.raises(VerificationError, match=message) as caught:
         verify(BROKEN[message])
     assert "\nkernel k\n" in str(caught.value), "the text of the kernel is shown"
+
+
+def test_where_nobody_asks_no_proof_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> bool:
+        raise AssertionError
+
+    kernel = Kernel("rows", copy())
+    monkeypatch.setattr(verifier, "nonnegative", refuse)
+    require_kernel(kernel)
+    with pytest.raises(AssertionError):
+        verify_kernel(kernel)
 
 
 def test_a_parallel_read_of_what_others_store() -> None:

@@ -58,17 +58,25 @@ def handmade(inputs: Sequence[Buffer], outputs: Sequence[Buffer], sizes: Sequenc
 
 
 class Compiled:
-    """A program as a loaded library."""
+    """A program as a loaded library; with `joined` a compiler sees all units as one, for most of what it does with a
+    small one is to start and to read headers."""
 
     def __init__(
-        self, program: Program, folder: Path, compiler: Sequence[str] = GCC, flags: Sequence[str] = ()
+        self,
+        program: Program,
+        folder: Path,
+        compiler: Sequence[str] = GCC,
+        flags: Sequence[str] = (),
+        joined: bool = False,
     ) -> None:
         self.program = program
         source = render(program)
         self.source = str(source)
-        paths = [folder / f"unit{number}.c" for number in range(len(source.units))]
-        for path, unit in zip(paths, source.units, strict=True):
-            path.write_text(unit.text)
+        texts = [unit.text for unit in source.units]
+        texts = ["#undef harp_kernel\n".join(reversed(texts))] if joined else texts  # the calls define pointers first
+        paths = [folder / f"unit{number}.c" for number in range(len(texts))]
+        for path, text in zip(paths, texts, strict=True):
+            path.write_text(text)
         command = [*compiler, *FLAGS, *flags, *map(str, paths), "-o", str(folder / "program.so"), "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr + self.source
@@ -188,30 +196,33 @@ def test_tables_cover_the_language() -> None:
 COMPILERS = {"gcc": (GCC, ()), "native": (GCC, ("-march=native", "-O3")), "clang": (CLANG, ("-fno-sanitize=all",))}
 
 
-@pytest.fixture(
-    scope="module", params=[pytest.param(c, marks=() if c == "gcc" else pytest.mark.slow) for c in COMPILERS]
-)
-def operation_results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[np.ndarray]:
-    compiler, flags = COMPILERS[request.param]
-    if importlib.util.find_spec("ziglang") is None and compiler is CLANG:
-        pytest.skip("ziglang is not installed")
-    compiled = Compiled(operations_program(), tmp_path_factory.mktemp("operations"), compiler, flags)
-    arrays = [a for d in ALL for a in operand_arrays(d)]
-    return compiled(arrays, {LENGTHS[d]: len(specials(d)) ** 2 for d in ALL})
-
-
 # Within 2 ULP of the exact result, as NumPy's and libm's are within 2 (tests/backends/c/library/test_math.py).
 NEAR = {op for op, info in INFO.items() if info.weight >= 12}
 
 
 @pytest.mark.slow
 @needs_gcc
-@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda n: f"{expr.text(CASES[n][0])}")
-def test_operation(number: int, operation_results: list[np.ndarray]) -> None:
-    e, dtype = CASES[number]
+@pytest.mark.parametrize("name", COMPILERS)
+def test_operations(name: str, tmp_path: Path) -> None:
+    compiler, flags = COMPILERS[name]
+    if importlib.util.find_spec("ziglang") is None and compiler is CLANG:
+        pytest.skip("ziglang is not installed")
+    compiled = Compiled(operations_program(), tmp_path, compiler, flags, joined=True)
+    operands = {d: operand_arrays(d) for d in ALL}
+    arrays = [a for d in ALL for a in operands[d]]
+    results = compiled(arrays, {LENGTHS[d]: len(specials(d)) ** 2 for d in ALL})
+    wrong = []
+    for (e, dtype), got in zip(CASES, results, strict=True):
+        try:
+            check_operation(e, dtype, operands[dtype], got)
+        except AssertionError as error:
+            wrong.append(f"{expr.text(e)}: {error}")
+    assert not wrong, "\n".join(wrong)
+
+
+def check_operation(e: Expr, dtype: DType, operands: Sequence[np.ndarray], got: np.ndarray) -> None:
     assert isinstance(e, Apply)
-    arrays = dict(zip(OPERANDS[dtype], operand_arrays(dtype), strict=True))
-    got = operation_results[number]
+    arrays = dict(zip(OPERANDS[dtype], operands, strict=True))
     expected = expr.evaluate(e, lambda x: arrays[x.buffer])  # type: ignore[attr-defined]
     if e.op is Op.FMA and dtype.is_float:
         return check_fma(got, *arrays.values())
@@ -476,7 +487,7 @@ def test_each_kernel_is_a_unit(tmp_path: Path) -> None:
     units = [unit.text for unit in render(program).units]
     assert len(units) == 40 + 1
     assert [sum(f"kernel {k}:" in unit for unit in units) for k in range(40)] == [1] * 40
-    compiled = Compiled(program, tmp_path)
+    compiled = Compiled(program, tmp_path, flags=("-O0",))
     values = [np.full(3, float(k)) for k in range(40)]
     results = [np.empty(3) for _ in range(40)]
     assert compiled.status([array.ctypes.data for array in (*values, *results)], {n: 3}) == 0
