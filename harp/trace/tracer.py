@@ -29,7 +29,8 @@ from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 
 class Argument(NamedTuple):
     """One array that a traced function is given: its name for messages, dtype, shape, and whether it is weak; whether
-    it `counts` the steps of a loop, and how many there are, if that is known."""
+    it `counts` the steps of a loop, and how many there are, if that is known; the `value` that it has in this trace, if
+    the trace is for that only."""
 
     name: str
     dtype: DType
@@ -37,6 +38,7 @@ class Argument(NamedTuple):
     weak: bool = False
     iterations: Index | None = None
     counts: bool = False
+    value: Array | None = None
 
 
 class Traced(NamedTuple):
@@ -65,6 +67,7 @@ def trace_function(
     counts = ((i.uid, a.iterations) for i, a in zip(inputs, arguments, strict=True))
     scope.counters.update((uid, count) for uid, count in counts if count is not None)
     with enter(scope, name, any(a.counts for a in arguments), before, steps) as level:
+        level.values = {i: a.value for i, a in zip(inputs, arguments, strict=True) if a.value is not None}
         result = _called(function, [traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
         leaves, treedef = flatten(result)
         arrays = [_output(leaf, name) for leaf in leaves]

@@ -17,10 +17,11 @@ from harp.trace.array.conversions import Conversions
 from harp.trace.array.methods import Methods
 from harp.trace.array.numpy_functions import NumpyFunctions
 from harp.trace.array.operators import Operators
-from harp.trace.array.questions import PICKLED, TEXT, message
+from harp.trace.array.questions import INTEGER, PICKLED, TEXT, TRUTH, message
 from harp.trace.graph.node import Captured, Constant, Node
 from harp.trace.index.polynomial import product
 from harp.trace.scalar.dtypes import OF_NUMPY, DType, NDArray, as_dtype
+from harp.trace.sizes.known import known
 from harp.trace.sizes.levels import Level, current
 from harp.trace.sizes.size import resolve_all, wrap
 from harp.trace.source_locations import where
@@ -147,6 +148,9 @@ class Array(Conversions, NumpyFunctions, Methods, Operators):
         value = self._value
         if value is None:
             node = node_of(self)
+            value = known(self) if what in (TRUTH, INTEGER) else None
+            if value is not None:
+                return value
             function = self._level.name if isinstance(self._level, Level) else "a function"
             raise ConcretizationError(message(what, node, function))
         value.setflags(write=False)  # what a program has made is not closed yet

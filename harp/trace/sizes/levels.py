@@ -39,6 +39,7 @@ class Level:
         "repeats",
         "scope",
         "sites",
+        "values",
     )
 
     def __init__(
@@ -62,6 +63,8 @@ class Level:
         # If it is an example of a batch whose axis has a name: the name, the example's number, and the size.
         self.named: tuple[object, Node, Index] | None = None
         self.sites: dict[Node, Site] = {}
+        # The arrays for which inputs stand, where the function is traced for these only.
+        self.values: dict[Node, object] = {}
         self.free: dict[Node, None] = {}  # what the function reads of those round it
         # The token of the first call of Python, if the function is given one, and what the last one made.
         self.before: Node | None = before

@@ -68,7 +68,8 @@ def stage_arguments(
         return require_result(function(*replaced, **keywords), function)
 
     arguments = [
-        Argument(label, array.kind, shape_of(array), array.weak) for array, label in zip(primals, names, strict=True)
+        Argument(label, array.kind, shape_of(array), array.weak, value=array)
+        for array, label in zip(primals, names, strict=True)
     ]
     return Staged(stage(call, arguments, name), primals, treedef)
 
