@@ -19,7 +19,7 @@ import reference  # noqa: E402 (of the package in this checkout)
 
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 NAVIGATION = {
-    "Start": ["getting-started", "recipes", "from-numpy", "from-jax"],
+    "Start": ["getting-started", "recipes", "from-numpy", "from-jax", "scale-out"],
     "Guide": [
         *("transforms", "control-flow", "random", "indexing", "sorting", "sizes-and-guards", "dtypes", "elementwise"),
         *("special", "convolutions", "networks", "optimisers", "gradients", "array-api", "custom"),
