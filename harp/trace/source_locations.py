@@ -4,6 +4,7 @@ number."""
 from __future__ import annotations
 
 import dis
+import enum
 import itertools
 import linecache
 import os
@@ -116,8 +117,10 @@ def where(quoted: bool = False) -> str:
 def registering(value: object, behind: str) -> str:
     """The advice to register the class of a value, if it is one of the user, and what goes `behind` it."""
     cls = type(value)
-    if cls.__module__.partition(".")[0] in ("builtins", "numpy", "harp"):
+    if cls.__module__.partition(".")[0] in ("builtins", "numpy", "harp") or isinstance(value, enum.Enum):
         return ""
+    if hasattr(value, "toarray"):
+        return f"make an array of it with .toarray(){behind}"
     has_fields = hasattr(cls, "__dataclass_fields__") or hasattr(cls, "__attrs_attrs__")
     how = "@harp.tree.register" if has_fields else f"harp.tree.register({cls.__name__}, flatten=..., unflatten=...)"
     return f"register a class that holds arrays with {how}{behind}"
