@@ -14,7 +14,7 @@ PROGRAMS := tests/numpy tests/random tests/transforms tests/property tests/lax t
 
 help:
 	@echo "make demo    train a classifier of handwritten digits; writes a picture"
-	@echo "make test    run a case of each test: ten minutes"
+	@echo "make test    run a case of each test: eight to ten minutes on two cores"
 	@echo "make test-all  run all cases of all tests: half an hour or more"
 	@echo "make coverage  the same, and how many lines of harp they reach: an hour or more"
 	@echo "make test-opencl  run the tests of programs on an OpenCL device; DEVICE=opencl:1 is another one than the first"
