@@ -69,7 +69,7 @@ from harp.transforms.jit.calls import (
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
 from harp.transforms.jit.static import NO_STATIC, Call, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
-from harp.transforms.pickling import arrived, name_of, portable, token_of
+from harp.transforms.pickling import Travelling, arrived, name_of, portable, token_of
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ on_search.append(_switch)
 on_device.append(_switch)
 
 
-class JitFunction(Generic[P, R]):
+class JitFunction(Travelling, Generic[P, R]):
     """A compiled function, which `jit` makes: called like the function. As an attribute of a class it is a method.
 
     >>> import numpy as np
@@ -257,20 +257,14 @@ class JitFunction(Generic[P, R]):
             return self
         return MethodType(self, instance)
 
-    def __copy__(self) -> JitFunction[P, R]:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> JitFunction[P, R]:
-        return self
-
-    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[object, ...]]:
+    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[object, ...], dict[str, object]]:
         """By name, as functions are pickled, or as the function and the options. A process that unpickles it several
         times has one object, with its traces."""
         name = name_of(self)
         if name is not None:
             return name
         made = (self._static, self._donated, self._declared, self._options, self._threads, self._check, self._search)
-        return arrived, (token_of(self), JitFunction, portable(self._function, self), *made, self._device)
+        return arrived, (token_of(self), JitFunction, portable(self._function), *made, self._device), self._names()
 
     def _unpack(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Call:
         leaves, treedef = flatten([dynamic, named] if named else dynamic)
