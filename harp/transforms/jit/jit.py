@@ -212,35 +212,35 @@ class JitFunction(Travelling, Generic[P, R]):
         """The function's result for these arguments."""
         if STATE.level is not None:  # inside a trace the function is inlined
             return self._function(*args, **kwargs)
-        static, dynamic, named = NO_STATIC, args, kwargs
-        if self._has_static:
-            static, dynamic, named = self._static.split(self._function, args, kwargs)
-        # A list, since a positional argument may be such a tuple, too.
-        given: Tree = [dynamic, named] if named else dynamic
-        short_way = self._short_ways.get(static[0])
-        if short_way is not None:
-            result = short_way(given)
-            if result is not MISS:
-                return result
-        # Most calls take arrays, not trees of arrays.
-        key: list[Hashable] = [len(dynamic), static[0]]
-        leaves: Sequence[object] = dynamic
-        buffers_and_sizes = None if named else buffers_of(dynamic, key, self._runs_on)
-        if buffers_and_sizes is None:
-            leaves, treedef = flatten(given)
-            key = [treedef, static[0]]
-            buffers_and_sizes = buffers_of(leaves, key, self._runs_on)
-        if buffers_and_sizes is not None:
-            buffers, sizes = buffers_and_sizes
-            for entry in self._entries.get(tuple(key), ()):
-                values = entry.check(*sizes)
-                if values is not None:
-                    self._short_ways[static[0]] = entry.short_way
-                    return entry.run(buffers, values, leaves)
-            buffers.clear()  # now only their owners hold the buffers
-        if not settings.jit:  # no program is made in this mode
-            return called_at_once(self._function, args, kwargs)
         try:
+            static, dynamic, named = NO_STATIC, args, kwargs
+            if self._has_static:
+                static, dynamic, named = self._static.split(self._function, args, kwargs)
+            # A list, since a positional argument may be such a tuple, too.
+            given: Tree = [dynamic, named] if named else dynamic
+            short_way = self._short_ways.get(static[0])
+            if short_way is not None:
+                result = short_way(given)
+                if result is not MISS:
+                    return result
+            # Most calls take arrays, not trees of arrays.
+            key: list[Hashable] = [len(dynamic), static[0]]
+            leaves: Sequence[object] = dynamic
+            buffers_and_sizes = None if named else buffers_of(dynamic, key, self._runs_on)
+            if buffers_and_sizes is None:
+                leaves, treedef = flatten(given)
+                key = [treedef, static[0]]
+                buffers_and_sizes = buffers_of(leaves, key, self._runs_on)
+            if buffers_and_sizes is not None:
+                buffers, sizes = buffers_and_sizes
+                for entry in self._entries.get(tuple(key), ()):
+                    values = entry.check(*sizes)
+                    if values is not None:
+                        self._short_ways[static[0]] = entry.short_way
+                        return entry.run(buffers, values, leaves)
+                buffers.clear()  # now only their owners hold the buffers
+            if not settings.jit:  # no program is made in this mode
+                return called_at_once(self._function, args, kwargs)
             return self._slow_call(static, dynamic, named)
         except Exception as error:
             shorten(error)
