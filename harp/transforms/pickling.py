@@ -84,9 +84,9 @@ def _portable(function: Function) -> object:
 
 
 def portable_parts(value: object) -> object:
-    """The value with each function in it, also in a tuple, as `portable` makes it."""
+    """The value; functions, and those in a tuple, are as `portable` makes them."""
     if isinstance(value, tuple):
-        return tuple(map(portable_parts, value))
+        return tuple(portable(part) if callable(part) else part for part in value)
     return portable(value) if callable(value) else value
 
 
