@@ -18,13 +18,14 @@ Site = tuple[str, int]  # the user's file and line
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")  # ends in a separator: not "harp_demo.py"
 _NUMPY = os.path.join(os.path.dirname(np.__file__), "")  # np.sum(x) calls x.sum()
 _LONGEST = 60  # of a quoted expression
-_FRAMEWORKS = (_PACKAGE, _NUMPY, "<attrs", "<__array_function__")
+_MADE = ("<attrs", "<host code")  # of functions that are made at run time
+_FRAMEWORKS = (_PACKAGE, _NUMPY, *_MADE, "<__array_function__")
 _LIBRARIES = ("/optree/", "/site-packages/scipy/")
 
 
 def is_of_harp(frame: FrameType) -> bool:
-    """Whether it runs code of harp, or code that attrs has made for it."""
-    return frame.f_code.co_filename.startswith((_PACKAGE, "<attrs"))
+    """Whether it runs code of harp, or code that was made for it."""
+    return frame.f_code.co_filename.startswith((_PACKAGE, *_MADE))
 
 
 def user_frame() -> FrameType | None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from functools import update_wrapper
 from importlib import import_module
 from types import MethodType, ModuleType
-from typing import Any
+from typing import Any, Self
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from harp.errors import ArgumentError
@@ -28,9 +28,9 @@ Function = Callable[..., Any]
 
 
 class _Packing(threading.local):
-    """The objects that are being pickled by value: a function may lead to itself."""
+    """Whether a function is being pickled by value: it may lead to itself, as the method of an object that keeps it."""
 
-    inside: frozenset[int] = frozenset()
+    is_begun = False
 
 
 _packing = _Packing()
@@ -52,18 +52,21 @@ def name_of(function: object) -> str | None:
         value = getattr(value, part, None)
     if value is not function:
         return None
-    is_elsewhere = module == "__main__" and id(function) not in _packing.inside and _cloudpickle() is not None
+    is_elsewhere = module == "__main__" and _cloudpickle() is not None
     return None if is_elsewhere else name
 
 
-def portable(function: Function, whole: object) -> object:
-    """The function, or something that is pickled in its place, for the pickle of `whole`. Raises ArgumentError."""
-    before = _packing.inside
-    _packing.inside = before | {id(whole)}
+def portable(function: Function) -> object:
+    """The function, or something that is pickled in its place. Raises ArgumentError.
+
+    Inside of the pickle of another one it is the function, which that pickle has, or finds that it cannot have."""
+    if _packing.is_begun:
+        return function
+    _packing.is_begun = True
     try:
         return _portable(function)
     finally:
-        _packing.inside = before
+        _packing.is_begun = False
 
 
 def _portable(function: Function) -> object:
@@ -78,6 +81,13 @@ def _portable(function: Function) -> object:
             ) from error
         return _Packed(cloudpickle.dumps(function))
     return function
+
+
+def portable_parts(value: object) -> object:
+    """The value; functions, and those in a tuple, are as `portable` makes them."""
+    if isinstance(value, tuple):
+        return tuple(portable(part) if callable(part) else part for part in value)
+    return portable(value) if callable(value) else value
 
 
 # What was pickled by value, or has arrived so, by a token and the other way round. The last arrivals stay alive between
@@ -114,7 +124,29 @@ class _Packed:
         return pickle.loads, (self._content,)
 
 
-class Derived:
+class Travelling:
+    """A function that is its own copy. In the body of a class it takes the name that it gets there, for methods are
+    pickled by this name."""
+
+    __name__: str
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        if name != getattr(self, "__name__", None):
+            self.__name__, self.__module__ = name, owner.__module__
+            self.__qualname__ = f"{owner.__qualname__}.{name}"
+
+    def _names(self) -> dict[str, object]:
+        """What is pickled beside what makes the function."""
+        return {key: value for key, value in vars(self).items() if key in ("__name__", "__qualname__", "__module__")}
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+
+class Derived(Travelling):
     """A function that a transform has made of another one: `call` computes it, `make(function, *options)` makes it."""
 
     def __init__(self, call: Function, make: Function, function: Function, options: Sequence[object]) -> None:
@@ -132,17 +164,15 @@ class Derived:
     def __get__(self, instance: object, owner: type | None = None) -> Function:
         return self if instance is None else MethodType(self, instance)
 
-    def __copy__(self) -> Derived:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> Derived:
-        return self
-
-    def __reduce__(self) -> str | tuple[Function, tuple[object, ...]]:
-        return name_of(self) or (self._make, (portable(self._function, self), *self._options))
+    def __reduce__(self) -> str | tuple[Function, tuple[object, ...], dict[str, object]]:
+        return name_of(self) or (_made, (portable(self._make), portable(self._function), *self._options), self._names())
 
     def __repr__(self) -> str:
         return f"<{getattr(self._make, '__name__', 'transform')} of {function_name(self._function)}>"
+
+
+def _made(make: Function, function: Function, *options: object) -> object:
+    return make(function, *options)
 
 
 def derived(make: Function, function: Function, *options: object) -> Callable[[Function], Function]:

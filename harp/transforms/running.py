@@ -10,9 +10,11 @@ caching", 1988). Graphs that call Python stay with the interpreter, for calls ar
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 
 from harp.config import settings
+from harp.locks import forkable_lock
 from harp.trace.eval.interpret import Budget, TooLong, interpret
 from harp.trace.graph.graph import Graph, digest
 from harp.trace.graph.host_calls import has_node
@@ -28,6 +30,7 @@ _BUDGET = 200_000_000
 # Of so many graphs it is known what they have cost.
 _MOST = 1024
 _spent: dict[bytes, int] = {}
+_lock = forkable_lock(sys.modules[__name__])  # of `_spent`
 _compiled: list[Compiled] = []
 
 
@@ -42,7 +45,8 @@ def values_of(graph: Graph, arrays: Sequence[NDArray]) -> list[NDArray]:
     if searches or not settings.jit or not has_node(graph, (Iteration,)) or has_node(graph, (HostCall,)):
         return interpret(graph, arrays, {})
     name = digest(canonical(graph))
-    budget = Budget(_BUDGET - _spent.pop(name, 0))
+    with _lock:
+        budget = Budget(_BUDGET - _spent.pop(name, 0))
     try:
         if budget.left > 0:
             return interpret(graph, arrays, {}, budget=budget)
@@ -59,6 +63,7 @@ def values_of(graph: Graph, arrays: Sequence[NDArray]) -> list[NDArray]:
 
 def _note(name: bytes, spent: int) -> None:
     """Note what a graph has cost, and forget one that has not been used for long."""
-    _spent[name] = spent
-    if len(_spent) > _MOST:
-        _spent.pop(next(iter(_spent)), None)
+    with _lock:
+        _spent[name] = spent
+        if len(_spent) > _MOST:
+            del _spent[next(iter(_spent))]

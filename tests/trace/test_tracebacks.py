@@ -52,6 +52,15 @@ def test_errors_of_harp_and_of_the_user(name):
     assert names[-1] == "mistaken" and len(names) == 4
 
 
+def test_errors_in_callbacks():
+    def called(x):
+        raise ZeroDivisionError
+
+    function = harp.jit(lambda x: harp.pure_callback(called, harp.f64[3], x))
+    for _ in range(2):  # the second call is the short one
+        assert frames_of(lambda: function(np.ones(3)))[0] == ["frames_of", "<lambda>", "called"]
+
+
 def test_all_frames_on_demand(monkeypatch):
     monkeypatch.setenv("HARP_TRACEBACK", "full")
     names, _ = frames_of(lambda: harp.jit(loss)(np.ones(3), np.ones((4, 2))))

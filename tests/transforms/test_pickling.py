@@ -35,6 +35,7 @@ def named(x):
 renamed = harp.jit(row)
 FACTOR = np.arange(3.0)
 X = np.array([1.0, 2.0, 3.0])
+SAVED = harp.checkpoint_policies.save_only_these_names("x")
 MADE = {
     "jit": (lambda: harp.jit(total), lambda f: f(X), 42.0),
     "jit of grad": (lambda: harp.jit(harp.grad(total)), lambda f: f(X), 6 * X),
@@ -50,6 +51,8 @@ MADE = {
     "closure": (lambda: _adds(2.0), lambda f: f(X), X + 2),
     "static": (lambda: harp.jit(lambda x, n: x * n, static_argnums=1), lambda f: f(X, 3), 3 * X),
     "custom": (lambda: _custom(), lambda f: harp.grad(f)(2.0), 7.0),
+    "custom_vjp": (lambda: _custom_vjp(), lambda f: harp.grad(f)(2.0), 7.0),
+    "policy": (lambda: harp.checkpoint(total, policy=SAVED), lambda f: harp.grad(f)(X), 6 * X),
 }
 
 
@@ -60,6 +63,12 @@ def _adds(more):
 def _custom():
     f = harp.custom_jvp(lambda x: x * x)
     f.defjvp(lambda primals, tangents: (primals[0] ** 2, 7.0 * tangents[0]))
+    return f
+
+
+def _custom_vjp():
+    f = harp.custom_vjp(lambda x: x * x)
+    f.defvjp(lambda x: (x * x, None), lambda kept, ct: (7.0 * ct,))
     return f
 
 
@@ -105,7 +114,8 @@ def test_derived_functions_are_methods_and_copies_are_themselves():
 
     assert float(Model().slope(3.0)) == 6.0
     gradient = harp.grad(total)
-    assert copy.copy(gradient) is gradient and copy.deepcopy([gradient])[0] is gradient
+    for function in (gradient, harp.jit(total), _custom(), _custom_vjp()):
+        assert copy.copy(function) is function and copy.deepcopy([function])[0] is function
     assert repr(gradient) == "<grad of total>" and gradient.__wrapped__ is total
 
 
@@ -119,8 +129,48 @@ def test_without_cloudpickle(monkeypatch):
 def test_a_function_that_leads_to_itself():
     holder = {}
     holder["f"] = harp.jit(lambda x: x + len(holder))
-    with pytest.raises((errors.ArgumentError, RecursionError, pickle.PicklingError)):
-        pickle.dumps(holder["f"])
+    assert float(pickle.loads(pickle.dumps(holder["f"]))(1.0)) == 2.0
+
+
+class Model:
+    """One that keeps functions made of its methods, and has functions made of others in its body."""
+
+    def __init__(self, weights):
+        self.weights = weights
+        self.made = [transform(self.apply) for transform in (harp.jit, harp.grad) for _ in range(6)]
+
+    def apply(self, x):
+        return hnp.sum(x * self.weights)
+
+    slope = harp.grad(apply, 1)
+    both = harp.jit(harp.value_and_grad(apply, 1), static_argnums=0)
+    twice = harp.vmap(lambda self, x: 2 * x, in_axes=(None, 0))
+
+
+@pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps], ids=["pickle", "cloudpickle"])
+def test_objects_with_functions_of_their_methods(dumps):
+    model = pickle.loads(dumps(Model(2 * X)))
+    assert float(model.made[0](X)) == 28.0
+    np.testing.assert_allclose(model.made[-1](X), 2 * X)
+    assert float(pickle.loads(dumps(model.made[0]))(X)) == 28.0
+
+
+def test_methods_made_of_others_are_pickled_by_their_own_name():
+    model = Model(2 * X)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(model.slope))(X), 2 * X)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(model.both))(X)[1], 2 * X)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(model.twice))(X), 2 * X)
+    assert pickle.loads(pickle.dumps(Model.slope)) is Model.slope and Model.slope.__name__ == "slope"
+
+
+@pytest.mark.parametrize("transform", [harp.jit, harp.grad], ids=["jit", "grad"])
+def test_names_of_classes_travel_by_value(transform):
+    class Local:
+        loss = staticmethod(total)
+        slope = transform(total)
+
+    again = pickle.loads(cloudpickle.dumps(Local.slope))
+    assert again.__name__ == "slope" and again.__qualname__ == Local.slope.__qualname__
 
 
 def test_spawned_processes():

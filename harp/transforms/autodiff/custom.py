@@ -27,14 +27,14 @@ from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
 from harp.transforms.closures import closed_over, standing_for
-from harp.transforms.pickling import name_of, portable, restored
+from harp.transforms.pickling import Travelling, name_of, portable_parts, restored
 from harp.transforms.rules import Given
 from harp.transforms.staging import fresh_token, shape_of, stage, taking_token, with_arrays, without_token
 
 Function = Callable[..., Any]
 
 
-class _Custom:
+class _Custom(Travelling):
     """A function that is called like another one, and has derivatives of its own."""
 
     def __init__(self, function: Function, nondiff_argnums: Sequence[int] = ()) -> None:
@@ -47,8 +47,7 @@ class _Custom:
         name = name_of(self)
         if name is not None:
             return name
-        attributes = {name: portable(value, self) if callable(value) else value for name, value in vars(self).items()}
-        return restored, (type(self), attributes)
+        return restored, (type(self), {name: portable_parts(value) for name, value in vars(self).items()})
 
     def _derivative(
         self, fixed: Sequence[object], treedef: TreeSpec, labels: Sequence[str], closure: Sequence[Array]

@@ -219,8 +219,13 @@ def runner(body: GeneratedBody) -> Runner:
         *(f"    {line}" for line in (*_placing(body), *body.lines)),
     ]
     namespace = dict(body.namespace)
-    exec("\n".join(source), namespace)  # names and numbers of our own making, and keys as Python writes them
+    _define(source, namespace)
     return cast(Runner, namespace.pop("run"))  # no cycle: gone functions give their programs up at once
+
+
+def _define(source: Sequence[str], namespace: Namespace) -> None:
+    """Run the lines: names and numbers of our own making, and keys as Python writes them."""
+    exec(compile("\n".join(source), "<host code of a call>", "exec"), namespace)
 
 
 def short_way(
@@ -250,7 +255,7 @@ def short_way(
         *(f"    {name} = {size}" for name, size in zip(body.sizes, sizes, strict=True)),
         *(f"    {line}" for line in (*placing, *body.lines)),
     ]
-    exec("\n".join(source), namespace)  # as above
+    _define(source, namespace)
     return cast(ShortWay, namespace.pop("short_way"))
 
 

@@ -69,7 +69,7 @@ from harp.transforms.jit.calls import (
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
 from harp.transforms.jit.static import NO_STATIC, Call, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
-from harp.transforms.pickling import arrived, name_of, portable, token_of
+from harp.transforms.pickling import Travelling, arrived, name_of, portable, token_of
 from harp.transforms.typed import ArrayLike, P, R
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ on_search.append(_switch)
 on_device.append(_switch)
 
 
-class JitFunction(Generic[P, R]):
+class JitFunction(Travelling, Generic[P, R]):
     """A compiled function, which `jit` makes: called like the function. As an attribute of a class it is a method.
 
     >>> import numpy as np
@@ -212,35 +212,35 @@ class JitFunction(Generic[P, R]):
         """The function's result for these arguments."""
         if STATE.level is not None:  # inside a trace the function is inlined
             return self._function(*args, **kwargs)
-        static, dynamic, named = NO_STATIC, args, kwargs
-        if self._has_static:
-            static, dynamic, named = self._static.split(self._function, args, kwargs)
-        # A list, since a positional argument may be such a tuple, too.
-        given: Tree = [dynamic, named] if named else dynamic
-        short_way = self._short_ways.get(static[0])
-        if short_way is not None:
-            result = short_way(given)
-            if result is not MISS:
-                return result
-        # Most calls take arrays, not trees of arrays.
-        key: list[Hashable] = [len(dynamic), static[0]]
-        leaves: Sequence[object] = dynamic
-        buffers_and_sizes = None if named else buffers_of(dynamic, key, self._runs_on)
-        if buffers_and_sizes is None:
-            leaves, treedef = flatten(given)
-            key = [treedef, static[0]]
-            buffers_and_sizes = buffers_of(leaves, key, self._runs_on)
-        if buffers_and_sizes is not None:
-            buffers, sizes = buffers_and_sizes
-            for entry in self._entries.get(tuple(key), ()):
-                values = entry.check(*sizes)
-                if values is not None:
-                    self._short_ways[static[0]] = entry.short_way
-                    return entry.run(buffers, values, leaves)
-            buffers.clear()  # now only their owners hold the buffers
-        if not settings.jit:  # no program is made in this mode
-            return called_at_once(self._function, args, kwargs)
         try:
+            static, dynamic, named = NO_STATIC, args, kwargs
+            if self._has_static:
+                static, dynamic, named = self._static.split(self._function, args, kwargs)
+            # A list, since a positional argument may be such a tuple, too.
+            given: Tree = [dynamic, named] if named else dynamic
+            short_way = self._short_ways.get(static[0])
+            if short_way is not None:
+                result = short_way(given)
+                if result is not MISS:
+                    return result
+            # Most calls take arrays, not trees of arrays.
+            key: list[Hashable] = [len(dynamic), static[0]]
+            leaves: Sequence[object] = dynamic
+            buffers_and_sizes = None if named else buffers_of(dynamic, key, self._runs_on)
+            if buffers_and_sizes is None:
+                leaves, treedef = flatten(given)
+                key = [treedef, static[0]]
+                buffers_and_sizes = buffers_of(leaves, key, self._runs_on)
+            if buffers_and_sizes is not None:
+                buffers, sizes = buffers_and_sizes
+                for entry in self._entries.get(tuple(key), ()):
+                    values = entry.check(*sizes)
+                    if values is not None:
+                        self._short_ways[static[0]] = entry.short_way
+                        return entry.run(buffers, values, leaves)
+                buffers.clear()  # now only their owners hold the buffers
+            if not settings.jit:  # no program is made in this mode
+                return called_at_once(self._function, args, kwargs)
             return self._slow_call(static, dynamic, named)
         except Exception as error:
             shorten(error)
@@ -257,20 +257,14 @@ class JitFunction(Generic[P, R]):
             return self
         return MethodType(self, instance)
 
-    def __copy__(self) -> JitFunction[P, R]:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> JitFunction[P, R]:
-        return self
-
-    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[object, ...]]:
+    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[object, ...], dict[str, object]]:
         """By name, as functions are pickled, or as the function and the options. A process that unpickles it several
         times has one object, with its traces."""
         name = name_of(self)
         if name is not None:
             return name
         made = (self._static, self._donated, self._declared, self._options, self._threads, self._check, self._search)
-        return arrived, (token_of(self), JitFunction, portable(self._function, self), *made, self._device)
+        return arrived, (token_of(self), JitFunction, portable(self._function), *made, self._device), self._names()
 
     def _unpack(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Call:
         leaves, treedef = flatten([dynamic, named] if named else dynamic)
