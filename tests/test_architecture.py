@@ -46,7 +46,6 @@ IMPORTS = (ast.Import, ast.ImportFrom)
 
 # Functions that call themselves, and what bounds how deep: never the number of operations of a program.
 RECURSIVE = {
-    "how many gradients are taken of gradients": {"trace/sizes/known": "known"},
     "nothing: they name themselves, as what makes a function that is pickled": {
         "transforms/autodiff/checkpoint": "checkpoint",
         "transforms/autodiff/grad": "grad value_and_grad",

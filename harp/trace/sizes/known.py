@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Protocol, cast
 
-from harp.trace.eval.interpret import evaluate_nodes
-from harp.trace.graph.graph import Graph
+from harp.trace.eval.interpret import evaluate_node
+from harp.trace.graph.body import graph_of
 from harp.trace.graph.host_calls import has_node
-from harp.trace.graph.node import HostCall, Input, Node, walk
+from harp.trace.graph.node import HostCall, Input, Node, WithBody, walk
 from harp.trace.scalar.dtypes import NDArray
 from harp.trace.sizes.levels import Level
 
@@ -31,21 +31,30 @@ class Numbers(Protocol):
 
 
 def known(array: Numbers) -> NDArray | None:
-    """The numbers of an array; None if they are not known."""
+    """The numbers of an array; None if they are not known. What is computed for one question is kept for the next one,
+    so the questions of a loop of Python take time in proportion to its steps."""
     node, level = array._node, array._level
     if array._value is not None or node is None or not isinstance(level, Level):
         return array._value
-    if not _is_for_numbers(level) or has_node(Graph((), (node,)), (HostCall,)):  # calls are made once
+    if not _is_for_numbers(level):
         return None
-    given: dict[Node, NDArray] = {}
-    for leaf in walk((node,)):
-        if isinstance(leaf, Input):
-            outside = _outside(leaf, level)
-            value = None if outside is None else known(outside)
+    numbers = level.numbers
+    for step in walk((node,), lambda step: () if step in numbers else step.inputs):
+        if step not in numbers:
+            value = _value_of(step, level)
             if value is None:
                 return None
-            given[leaf] = value
-    return evaluate_nodes((node,), given, {})[node]
+            numbers[step] = value
+    return numbers[node]
+
+
+def _value_of(step: Node, level: Level) -> NDArray | None:
+    """The value of a node, given those of its inputs; None for calls of Python, which are made once."""
+    if isinstance(step, Input):
+        outside = _outside(step, level)
+        return None if outside is None else known(outside)
+    calls = isinstance(step, WithBody) and has_node(graph_of(step.body), (HostCall,))
+    return None if calls or isinstance(step, HostCall) else evaluate_node(step, level.numbers, {})
 
 
 def _is_for_numbers(level: Level | None) -> bool:

@@ -33,6 +33,7 @@ class Level:
         "free",
         "name",
         "named",
+        "numbers",
         "open",
         "parent",
         "reach",
@@ -65,6 +66,7 @@ class Level:
         self.sites: dict[Node, Site] = {}
         # The arrays for which inputs stand, where the function is traced for these only.
         self.values: dict[Node, object] = {}
+        self.numbers: dict[Node, NDArray] = {}  # of nodes that Python has asked for, there
         self.free: dict[Node, None] = {}  # what the function reads of those round it
         # The token of the first call of Python, if the function is given one, and what the last one made.
         self.before: Node | None = before

@@ -6,6 +6,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp.errors import ConcretizationError
+from harp.trace.sizes import known
 
 
 def size(x):
@@ -88,3 +89,17 @@ def test_python_functions_are_called_once():
 
     assert float(harp.grad(f)(2.0)) == 1
     assert seen == [2.0]
+
+
+def test_a_loop_of_python_computes_each_step_once(monkeypatch):
+    steps = []
+    evaluate = known.evaluate_node
+    monkeypatch.setattr(known, "evaluate_node", lambda *args: steps.append(args[0]) or evaluate(*args))
+
+    def halved(x):
+        for _ in range(50):
+            x = x / 2 if x > 0 else -x
+        return x
+
+    np.testing.assert_allclose(harp.grad(halved)(3.0), 2.0**-50)
+    assert len(steps) == len(set(steps)) <= 50 * 4
