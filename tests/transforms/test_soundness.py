@@ -374,7 +374,7 @@ WRONG = {
         (lambda: harp.cond(True, lambda: {"a": 1}, lambda: {"b": 1}), CarryError, "branches return the same tree"),
     ],
     "decisions on data": [
-        (lambda: harp.grad(lambda x: x if x > 0 else -x)(1.0), ConcretizationError, r"harp\.numpy\.where"),
+        (lambda: harp.jit(harp.grad(lambda x: x if x > 0 else -x))(1.0), ConcretizationError, r"harp\.numpy\.where"),
         (lambda: harp.vmap(lambda x: x if x > 0 else -x)(X), ConcretizationError, r"harp\.numpy\.where"),
         (
             lambda: harp.scan(lambda c, v: (c + float(v), v), 0.0, X),

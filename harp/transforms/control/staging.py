@@ -142,14 +142,15 @@ def iterate(
     operands += same
     assert all(o.dtype is i.dtype for o, i in zip(operands, closed.inputs[1:], strict=True))
     every = Iteration(length, tuple(operands), closed, tested, reverse).parts
-    parts = (*every[: len(carried)], *every[count:])
+    kept = [k for k in range(len(every)) if not len(carried) <= k < count]
     if current() is not None:
         note_token(every[len(carried)] if graph is not body.graph else None)
-        return [emit(part) for part in parts]
-    values = values_of(Graph((), parts), ())
+        return [emit(every[k]) for k in kept]
+    # The token is computed too, for what depends on nothing but calls of Python.
+    values = values_of(Graph((), every), ())
     if settings.nans:
-        require_finite(Graph((), parts), (), {}, values)
-    return [from_numpy(value) for value in values]
+        require_finite(Graph((), every), (), {}, values)
+    return [from_numpy(values[k]) for k in kept]
 
 
 def _carrying_token(body: Traced, carried: int) -> Graph:
