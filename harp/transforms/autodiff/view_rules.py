@@ -142,12 +142,7 @@ def _by_phase(masked: Node, sizes: Shape, solution: Solution) -> Node:
         places[x] = d.den * (places[x] + least[x]) + phase - (d.num - of(x))
     unknowns = {u: Loop(u.axis + count, u.extent) for u in solution.unknowns}
     moved = Substitution(places | {old: of(new) for old, new in unknowns.items()})
-    zero = const(0, masked.dtype)
-    if isinstance(masked, View) and masked.fill is zero:
-        # Its conditions, as that x is inside of the array, are decided where x is one position.
-        composed = at(masked.shape, solution.index)
-        conditions = (*solution.conditions, *(c for c in composed.each(masked.conditions) if not certain(c)))
-        solution, masked = Solution(composed.each(masked.index), conditions, solution.unknowns), masked.src
+    masked, solution = _unmasked(masked, solution)
     index = moved.each(solution.index)
     inside = (c for p, size in zip(index, masked.shape, strict=True) for c in (p, size - 1 - p))
     conditions = tuple(dict.fromkeys(c for c in (*moved.each(solution.conditions), *inside) if not certain(c)))
@@ -155,6 +150,16 @@ def _by_phase(masked: Node, sizes: Shape, solution: Solution) -> Node:
     numbers = [d.num - d.den * of(d) for d in phases.values()]
     found = [of(phases[x]) - least[x] if x in phases else of(x) for x in axes]
     return view(Contiguous(split), sizes, (*found[:first], *numbers, *found[first:]))
+
+
+def _unmasked(masked: Node, solution: Solution) -> tuple[Node, Solution]:
+    """The array that a masked cotangent shows, and the solution for it: conditions of the mask, as that x is inside of
+    an array, are decided while x is one position."""
+    if not isinstance(masked, View) or masked.fill is not const(0, masked.dtype):
+        return masked, solution
+    composed = at(masked.shape, solution.index)
+    conditions = (*solution.conditions, *(c for c in composed.each(masked.conditions) if not certain(c)))
+    return masked.src, Solution(composed.each(masked.index), conditions, solution.unknowns)
 
 
 def _phases(sizes: Shape, solution: Solution) -> dict[Loop, FloorDiv]:
