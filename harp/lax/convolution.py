@@ -21,7 +21,7 @@ from harp.trace.index.division import ceildiv, floordiv, minimum, relu
 from harp.trace.index.polynomial import ONE, Index
 from harp.trace.scalar.dtypes import DTypeLike
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import ask, describe, resolve, wrap
+from harp.trace.sizes.size import ask, describe, hint, resolve, wrap
 from harp.trace.source_locations import where
 
 
@@ -151,7 +151,9 @@ def _in_groups(array: Array, labels: Labels, name: str, groups: Index) -> tuple[
     """An axis as two: of the groups, and of what is in each."""
     place = labels.index(name)
     size = resolve(node_of(array).shape[place])
-    each = resolve(floordiv(size, groups))
+    alone = hint(size) == hint(groups) and ask(Relation.ZERO, size - groups, "each feature is a group")
+    each = ONE if alone else resolve(floordiv(size, groups))
+    size = resolve(size)
     if not ask(Relation.ZERO, size - groups * each, "groups are of one size"):
         raise ShapeError(f"axis {place} of size {describe(size)} is not {describe(groups)} groups of one size{where()}")
     shape: list[object] = [*array.shape]

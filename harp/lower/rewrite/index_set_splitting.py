@@ -261,6 +261,9 @@ def _pieces(context: _Context, s: Nest) -> Stmt:
         return s  # the lanes of loops round a sum share its loops
     if not (is_elementwise_or_sums(s) or len(heads) == 1):  # the segments of one loop stay in order
         return s
+    vector = heads[-1].loop
+    if not _stores_elements(s.body) and not any(vector in loops_in(p) for p in conditions(s.body)):
+        return s  # each condition is decided once for all elements of a vector
     most_code = min(max(_MOST, _TIMES * _size(s.body)), max(_FREE, context.room.left))
     for cuts in _Cuts:
         boxes, order, code = _within(most_code, _boxes(context, s.body, [h.loop for h in heads], cuts))
