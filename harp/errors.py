@@ -161,6 +161,10 @@ class CheckError(HarpError, RuntimeError, ValueError):
     """A check of `harp.jax.experimental.checkify` has failed."""
 
 
+class PromotionWarning(UserWarning):
+    """A float32 array became float64 in a function of `harp.jit(f, warn_promotion=True)`."""
+
+
 class LinAlgError(NotFiniteError, np.linalg.LinAlgError):
     """A matrix is singular, not positive definite, or its eigenvalues or singular values were not found."""
 

@@ -21,7 +21,17 @@ FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 NAVIGATION = {
     "Start": ["getting-started", "recipes", "from-numpy", "from-jax", "scale-out"],
     "Guide": [
-        *("transforms", "control-flow", "random", "indexing", "sorting", "sizes-and-guards", "dtypes", "elementwise"),
+        *(
+            "transforms",
+            "control-flow",
+            "random",
+            "indexing",
+            "sorting",
+            "sizes-and-guards",
+            "dtypes",
+            "float32",
+            "elementwise",
+        ),
         *("special", "convolutions", "networks", "optimisers", "gradients", "array-api", "custom"),
     ],
     "When something is wrong": ["errors", "debugging", "seeing", "reliability"],
