@@ -126,7 +126,8 @@ class BatchError(HarpError, ValueError):
 
 
 class NestingError(HarpError, RecursionError):
-    """Loops and branches lie in each other deeper than Python's recursion limit lets them be compiled."""
+    """Loops and branches lie in each other deeper than Python's recursion limit lets them be compiled, or a traced
+    function calls itself without an end."""
 
 
 class CarryError(HarpError, TypeError):

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from harp.lazy import FUNCTIONS
-from harp.trace.array.operators import OF_TORCH
 from harp.trace.graph.node import Constant, Input, Node, walk
 from harp.trace.scalar.dtypes import DType, c64, c128, f32, f64, promote
 from harp.trace.sizes.levels import Level
@@ -76,13 +75,6 @@ _NOTES = (
         "static_argnames of harp.jit, or choose by harp.numpy.select or harp.switch",
     ),
 )
-# Options of NumPy and PyTorch that functions of harp.numpy do not have.
-_OPTIONS = {
-    "out": "arrays do not change, so use the result",
-    "where": "use harp.numpy.where on the argument or on the result",
-    "initial": "combine it with the result",
-    **OF_TORCH,
-}
 
 
 class Asking(NamedTuple):
@@ -109,10 +101,6 @@ def message(what: str, node: Node, function: str) -> str:
 
 def note_on(text: str) -> str | None:
     """What to add to a TypeError of Python, or of another library, with this text; None for most."""
-    called, _, option = text.partition("() got an unexpected keyword argument ")
-    advice = _OPTIONS.get(option.strip("'"))
-    if advice is not None and callable(getattr(FUNCTIONS["numpy"], called, None)):
-        return f"harp.numpy.{called} has no {option.strip(chr(39))}; {advice}"
     return next((note for parts, note in _NOTES if all(part in text for part in parts)), None)
 
 

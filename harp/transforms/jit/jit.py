@@ -241,7 +241,7 @@ class JitFunction(Travelling, Generic[P, R]):
                 return called_at_once(self._function, args, kwargs)
             return self._slow_call(static, dynamic, named)
         except Exception as error:
-            shorten(error)
+            shorten(error, self._function)
             raise
 
     @overload
