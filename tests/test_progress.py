@@ -142,6 +142,7 @@ class Notebook:
         monkeypatch.setitem(sys.modules, "IPython.display", display)
 
     def display(self, data, raw, display_id):
+        assert display_id, "else it could not be replaced"
         self.outputs.append([data["text/plain"]])
         return self
 

@@ -150,7 +150,7 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
             raise type(error)(f"argument {name}: {error}") from None
     if name == "self":
         raise ArgumentError(
-            f"argument self is {kind_of(leaf)}; mark it with @partial(harp.jit, static_argnums=0), or compile "
+            f"argument self is {kind_of(leaf)}; mark it with @harp.jit(static_argnums=0), or compile "
             f"the bound method, harp.jit(object.method){where()}"
         )
     raise ArgumentError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from typing import SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -53,6 +54,7 @@ from harp.trace.sizes.size import (
 )
 from harp.trace.source_locations import kind_of, plural, registering, short, user_site, where
 
+Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None  # one or several axes, None for all of them
 Scalar = (bool, int, float, complex, Size)
 _PYTHON = {bool, int, float, complex}
 _FLOAT_END = 2**1024 - 2**970  # the first integer that Python does not convert to a float

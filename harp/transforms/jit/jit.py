@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import ref
 
 import attrs
@@ -70,7 +70,7 @@ from harp.transforms.jit.declared import Declared, declare_all, declared_signatu
 from harp.transforms.jit.static import NO_STATIC, Call, Static, StaticParameters, donated_parameters, static_parameters
 from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins, warn_of_promotion
 from harp.transforms.pickling import Travelling, arrived, name_of, portable, token_of
-from harp.transforms.typed import ArrayLike, P, R
+from harp.transforms.typed import ArrayLike, P, R, Transformed
 
 if TYPE_CHECKING:
     from harp.transforms.jit.profile import Profile
@@ -78,6 +78,9 @@ if TYPE_CHECKING:
     from harp.transforms.jit.programs import CompiledProgram
     from harp.transforms.jit.stages import Stages
 from harp.transforms.staging import called_at_once
+
+_S = TypeVar("_S")  # what a method is called on
+_Q = ParamSpec("_Q")  # and its other parameters
 
 
 @attrs.frozen(eq=False)
@@ -248,9 +251,11 @@ class JitFunction(Travelling, Generic[P, R]):
     def __get__(self, instance: None, owner: type | None = None) -> JitFunction[P, R]: ...
 
     @overload
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(
+        self: JitFunction[Concatenate[_S, _Q], R], instance: _S, owner: type | None = None
+    ) -> Transformed[_Q, R]: ...
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None or isinstance(self._function, staticmethod):
             return self
         return MethodType(self, instance)
