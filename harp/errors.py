@@ -155,7 +155,7 @@ class FileError(HarpError, ValueError):
 
 
 class NotFiniteError(HarpError, FloatingPointError):
-    """A NaN or an infinity was computed of numbers that are none, where `harp.debug.nans` looks for that."""
+    """An operation gave a NaN or an infinity that none of its operands was, where `harp.debug.nans` looks for that."""
 
 
 class CheckError(HarpError, RuntimeError, ValueError):
