@@ -12,8 +12,8 @@ import numpy as np
 _INSTEAD = {
     "harp": {
         "array": "write harp.numpy.array",
-        "block_until_ready": "leave it out, for a call returns when its results are there; harp.jax has one that does "
-        "nothing",
+        "block_until_ready": "write x.block_until_ready(), or leave it out: a call returns when its results are there, "
+        "except on OpenCL devices",
         "compile": "write jit",
         "device_get": "np.asarray gives the NumPy array of a result",
         "disable_jit": "call the function without jit, or write harp.jax.disable_jit",

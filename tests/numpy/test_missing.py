@@ -25,7 +25,7 @@ import harp.numpy as hnp
             "has no attribute 'value_and_gradient'; the nearest name there is 'value_and_grad'",
         ),
         (harp, "jacobian", r"^harp\.jacobian is not there: write jacfwd or jacrev"),
-        (harp, "block_until_ready", r"^harp\.block_until_ready is not there: leave it out"),
+        (harp, "block_until_ready", r"^harp\.block_until_ready is not there: write x\.block_until_ready\(\)"),
         (harp, "linear_transpose", r"^harp\.linear_transpose is not there: it is harp\.jax\.linear_transpose"),
         (harp, "experimental", r"^harp\.experimental is not there: it is harp\.jax\.experimental"),
         (harp, "tree_map", r"^harp\.tree_map is not there: write harp\.tree\.map"),
