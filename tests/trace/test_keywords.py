@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp import lax
-from harp.trace.keywords import explain
+from harp.errors import UnsupportedDTypeError
+from harp.trace.keywords import explain, show_notes
 
 X = hnp.asarray(np.ones((2, 3)))
 
@@ -76,3 +78,37 @@ def test_errors_that_nobody_catches_are_explained(how, tmp_path):
     given = [str(tmp_path / "script.py")] if how == "script" else ["-c", code]
     shown = subprocess.run([sys.executable, *given], capture_output=True, text=True).stderr
     assert shown.endswith("harp.numpy.sum has no axes; write axis\n")
+
+
+class Shell:
+    """IPython: a handler of errors, and what it shows."""
+
+    custom_exceptions = ()
+
+    def __init__(self):
+        self.shown = []
+
+    def set_custom_exc(self, kinds, handler):
+        self.custom_exceptions, self.handler = kinds, handler
+
+    def showtraceback(self, given, tb_offset):
+        self.shown.append(given[1])
+
+
+def test_ipython_explains_errors(monkeypatch):
+    shell, module = Shell(), types.ModuleType("IPython")
+    module.get_ipython = lambda: shell
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # what is set below goes away
+    show_notes()
+    assert shell.custom_exceptions == (TypeError,)
+    with pytest.raises(TypeError) as caught:
+        hnp.sum(X, axes=0)
+    shell.handler(shell, TypeError, caught.value, caught.tb)
+    assert shell.shown == [caught.value] and caught.value.__notes__ == ["harp.numpy.sum has no axes; write axis"]
+
+
+@pytest.mark.parametrize("draw", [harp.random.normal, harp.random.uniform])
+def test_a_shape_is_one_argument(draw):
+    with pytest.raises(UnsupportedDTypeError, match=r"a shape is one argument, shape=\(2, 3\)"):
+        draw(harp.random.key(0), 3, 4)
