@@ -103,12 +103,17 @@ def _candidates(called: str, frame: FrameType) -> Iterator[tuple[str, Callable[.
     own = named.get(called)
     if callable(own) and not (getattr(own, "__module__", None) or "").startswith("harp."):
         return  # the user's own function
-    loaded = [m for name, m in sys.modules.copy().items() if name.partition(".")[0] == "harp" and hasattr(m, "__all__")]
-    modules = [value for value in named.values() if isinstance(value, ModuleType)]
-    for module in sorted(loaded, key=lambda module: module not in modules):
-        for name, value in vars(module).copy().items():
-            if callable(value) and getattr(value, "__qualname__", None) == called and name in module.__all__:
-                yield f"{module.__name__}.{name}", value
+    written = set(frame.f_code.co_names)
+    meant = [value for name, value in named.items() if name in written and isinstance(value, ModuleType)]
+    found = []
+    for path, module in sys.modules.copy().items():
+        if path.partition(".")[0] == "harp" and hasattr(module, "__all__"):
+            is_meant = module in meant or path.rpartition(".")[2] in written
+            for name, value in vars(module).copy().items():
+                if callable(value) and getattr(value, "__qualname__", None) == called and name in module.__all__:
+                    found.append((not is_meant, name not in written, f"{module.__name__}.{name}", value))
+    for *_, place, function in sorted(found, key=lambda row: row[:2]):
+        yield place, function
     if called in dict(FUNCTIONS):  # a method
         yield f"x.{called}", FUNCTIONS[called]
 

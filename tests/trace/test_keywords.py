@@ -49,6 +49,18 @@ def test_notes(expected):
     assert note(WRONG[expected]) == [expected]
 
 
+def test_the_name_that_is_written_is_meant():
+    """Also where other names of the function, and functions of that name in other modules, were used before."""
+    from harp import jax
+
+    for function in (hnp.round, hnp.around, lax.sort, hnp.sort, jax.jit, harp.jit):
+        assert function
+    assert note(lambda: hnp.round(X, decimal=2)) == ["harp.numpy.round has no decimal; write decimals"]
+    assert note(lambda: hnp.around(X, decimal=2)) == ["harp.numpy.around has no decimal; write decimals"]
+    assert note(lambda: hnp.sort(X, reverse=True)) == ["harp.numpy.sort has no reverse; write descending"]
+    assert note(lambda: lax.sort(X, reverse=True))[0].startswith("harp.lax.sort has no reverse; ")
+
+
 def test_transforms_add_the_note_once():
     for transform in (harp.jit, harp.grad, lambda f: harp.jit(harp.grad(f))):
         with pytest.raises(TypeError, match="unexpected keyword") as caught:
