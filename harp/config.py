@@ -50,12 +50,32 @@ class _Log:
 log = _Log()
 
 
-def _level(name: str, highest: int) -> int:
-    text = os.environ.get(name, "0").strip() or "0"
-    if not (text.isascii() and text.isdigit() and len(text) < 10):  # "²" is a digit, and int has limits
-        log.warning("%s=%r is not a number from 0 to %d: taken as 0", name, text, highest)
-        return 0
-    return min(int(text), highest)
+def _level(name: str, highest: int, default: int = 0) -> int:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    is_number = text.isascii() and text.isdigit() and len(text) < 10  # "²" is a digit, and int has limits
+    level = min(int(text), highest) if is_number else default
+    if not is_number or int(text) > highest:
+        log.warning("%s=%r is not a number from 0 to %d: taken as %d", name, text, highest, level)
+    return level
+
+
+_NAMES = (
+    *("HARP_CACHE_DIR", "HARP_CC", "HARP_CC_TIMEOUT", "HARP_CHECK", "HARP_DEBUG", "HARP_DEVICE", "HARP_QUICK"),
+    *("HARP_THREADS", "HARP_TRACEBACK", "HARP_VERIFY", "HARP_WIDE"),
+)
+
+
+def _warn_of_unknown() -> None:
+    """Warn of settings that are not understood: names that are nearly those of settings, and texts."""
+    for name in os.environ:
+        if name.startswith("HARP_") and name not in _NAMES:
+            nearest = import_module("difflib").get_close_matches(name, _NAMES, n=1, cutoff=0.85)
+            if nearest:
+                log.warning("harp has no setting %s; the nearest is %s", name, nearest[0])
+    if os.environ.get("HARP_TRACEBACK", "").strip() not in ("", "full"):
+        log.warning('HARP_TRACEBACK=%r is not "full": ignored', os.environ["HARP_TRACEBACK"])
 
 
 MOST_THREADS = 256
@@ -83,13 +103,25 @@ class Settings:
         self.threads = _threads()
         self.device = os.environ.get("HARP_DEVICE", "").strip() or CPU
         self.wide = bool(_level("HARP_WIDE", 1)) if os.environ.get("HARP_WIDE", "").strip() else None
-        self.quick = os.environ.get("HARP_QUICK", "").strip() != "0"
+        self.quick = bool(_level("HARP_QUICK", 1, default=1))
         self.nans = False  # whether results are searched for NaN, and if so for infinities, too
         self.infinities = False
         self.jit = True  # whether jitted functions are compiled
 
 
 settings = Settings()
+_warn_of_unknown()
+
+
+def __getattr__(name: str) -> object:
+    if name == "update":
+        text = (
+            "set_threads, default_device, default_dtype and harp.debug.nans; harp.jax.config.update takes JAX's names"
+        )
+        raise AttributeError(f"harp.config.update is not there: harp's settings are functions, {text}", name=name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+
+
 # Called with the number of threads when it changes.
 on_threads: list[Callable[[int], None]] = []
 

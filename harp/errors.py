@@ -126,7 +126,8 @@ class BatchError(HarpError, ValueError):
 
 
 class NestingError(HarpError, RecursionError):
-    """Loops and branches lie in each other deeper than Python's recursion limit lets them be compiled."""
+    """Loops and branches lie in each other deeper than Python's recursion limit lets them be compiled, or a traced
+    function calls itself without an end."""
 
 
 class CarryError(HarpError, TypeError):
@@ -154,11 +155,15 @@ class FileError(HarpError, ValueError):
 
 
 class NotFiniteError(HarpError, FloatingPointError):
-    """A NaN or an infinity was computed of numbers that are none, where `harp.debug.nans` looks for that."""
+    """An operation gave a NaN or an infinity that none of its operands was, where `harp.debug.nans` looks for that."""
 
 
 class CheckError(HarpError, RuntimeError, ValueError):
     """A check of `harp.jax.experimental.checkify` has failed."""
+
+
+class PromotionWarning(UserWarning):
+    """A float32 array became float64 in a function of `harp.jit(f, warn_promotion=True)`."""
 
 
 class LinAlgError(NotFiniteError, np.linalg.LinAlgError):

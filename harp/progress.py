@@ -1,4 +1,8 @@
-"""Lines for those who wait. No thread says them, but the wait itself: it calls `tick` now and then."""
+"""Lines for those who wait. No thread says them, but the wait itself: it calls `tick` now and then.
+
+The log has each line at the level INFO. A terminal shows them one below the other; a notebook shows the latest one, in
+its place the next one, and at the end how long the wait took.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
 from weakref import ref
 
 from harp.config import log
@@ -33,6 +39,7 @@ class _Wait:
         self.doing: list[_Doing] = []  # from the outside in
         self._since = time.monotonic()
         self._said: set[str] = set()
+        self._output: Any = None  # the line in a notebook
 
     def tick(self) -> None:
         now = time.monotonic()
@@ -44,7 +51,26 @@ class _Wait:
                 for line in (doing.text if isinstance(doing.text, str) else doing.text()).split("\n"):
                     if line not in self._said:
                         self._said.add(line)
-                        _say(line)
+                        self._say(line)
+
+    def _say(self, text: str) -> None:
+        log.info(text)
+        if _in_notebook():
+            self._show(f"harp: {text}")
+        elif _has_terminal():
+            with contextlib.suppress(OSError, ValueError):  # the terminal has gone away; stderr is closed
+                print(f"harp: {text}", file=sys.stderr, flush=True)
+
+    def _show(self, text: str) -> None:
+        if self._output is None:
+            self._output = import_module("IPython.display").display({"text/plain": text}, raw=True, display_id=True)
+        else:
+            self._output.update({"text/plain": text}, raw=True)
+
+    def end(self) -> None:
+        """Say in a notebook that it is over."""
+        if self._output is not None:
+            self._show(f"harp: done after {time.monotonic() - self._since:.1f} s")
 
 
 class _Here(threading.local):
@@ -71,11 +97,12 @@ def waiting() -> Iterator[None]:
         yield
     finally:
         _here.wait = None
+        wait.end()
 
 
 def tick() -> None:
     """Say what this thread waits for, each line once, if it has waited for two seconds: to the log, and to the terminal
-    if there is one. Whatever may take long calls this again and again."""
+    or notebook if there is one. Whatever may take long calls this again and again."""
     wait = _current()
     if wait is not None:
         wait.tick()
@@ -95,8 +122,15 @@ def announced(text: Text) -> Iterator[None]:
             wait.doing.remove(doing)
 
 
-def _say(text: str) -> None:
-    log.info(text)
-    with contextlib.suppress(OSError, ValueError):  # the terminal has gone away; stderr is closed
-        if sys.stderr is not None and sys.stderr.isatty():
-            print(f"harp: {text}", file=sys.stderr, flush=True)
+def _has_terminal() -> bool:
+    with contextlib.suppress(OSError, ValueError):
+        return sys.stderr is not None and sys.stderr.isatty()
+    return False
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel of IPython runs this code, in a cell: the thread of the compiler has no output."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import partial
 from functools import reduce as fold
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import attrs
 
@@ -315,13 +314,33 @@ def broadcast(prefix: object, tree: object, is_leaf: _IsLeaf = None) -> Any:
     return unflatten_tree(spec, found)
 
 
+@overload
 def register(
-    cls: type[_C] | None = None,
+    cls: type[_C],
     *,
     static: Sequence[str] = (),
     flatten: Callable[[_C], tuple[Iterable[object], object]] | None = None,
     unflatten: Callable[[Any, Any], _C] | None = None,
-) -> Any:
+) -> type[_C]: ...
+
+
+@overload
+def register(
+    cls: None = None,
+    *,
+    static: Sequence[str] = (),
+    flatten: Callable[[Any], tuple[Iterable[object], object]] | None = None,
+    unflatten: Callable[[Any, Any], Any] | None = None,
+) -> Callable[[type[_C]], type[_C]]: ...
+
+
+def register(
+    cls: type[_C] | None = None,
+    *,
+    static: Sequence[str] = (),
+    flatten: Callable[[Any], tuple[Iterable[object], object]] | None = None,
+    unflatten: Callable[[Any, Any], Any] | None = None,
+) -> type[_C] | Callable[[type[_C]], type[_C]]:
     """Say of a class that its objects are trees; use it as `@harp.tree.register`.
 
     Of dataclasses and attrs classes, all fields of the constructor are parts of the tree but those named by `static`:
@@ -341,7 +360,7 @@ def register(
     4.0
     """
     if cls is None:
-        return partial(register, static=static, flatten=flatten, unflatten=unflatten)
+        return lambda given: register(given, static=static, flatten=flatten, unflatten=unflatten)
     if (flatten is None) != (unflatten is None):
         raise ArgumentError(f"register takes flatten and unflatten, or neither of them{where()}")
     if flatten is not None and unflatten is not None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import importlib
 import subprocess
 import sys
 
@@ -386,3 +387,21 @@ def test_closures_as_arguments():
         np.testing.assert_allclose([slopes["w"], slopes["b"], slope], [0.5 * np.cos(1), 1, 2 * np.cos(1)])
     function, closed = jax.closure_convert(lambda x: x + np.ones(2), 1.0)
     assert closed == [] and np.asarray(function(1.0)).tolist() == [2, 2]
+
+
+def test_modules_are_imported_by_the_names_of_jax():
+    from harp.jax.flatten_util import ravel_pytree
+    from harp.jax.image import resize
+    from harp.jax.numpy import linalg
+    from harp.jax.scipy.optimize import minimize
+
+    theirs, ours = map(importlib.import_module, ("harp.jax.scipy.special", "harp.scipy.special"))
+
+    assert theirs is ours and ours.__spec__.name == ours.__name__ == "harp.scipy.special"
+    assert linalg is harp.numpy.linalg and resize is harp.nn.image.resize
+    assert np.allclose(minimize(lambda x: jnp.sum((x - 1.0) ** 2), jnp.zeros(2), method="BFGS").x, 1.0)
+    assert ravel_pytree({"a": jnp.ones(2)})[0].shape == (2,)
+    with pytest.raises(ModuleNotFoundError, match=r"harp\.jax\.scipy\.nothing"):
+        importlib.import_module("harp.jax.scipy.nothing")
+    with pytest.raises(ModuleNotFoundError, match=r"harp\.jax\.sharding"):
+        importlib.import_module("harp.jax.sharding")

@@ -7,6 +7,7 @@ import logging
 import sys
 import threading
 import time
+import types
 import weakref
 
 import pytest
@@ -126,3 +127,59 @@ def test_a_line_is_said_once(impatient, caplog):
     ):
         assert wait_for(lambda: "second" in caplog.messages)
     assert caplog.messages == ["first", "advice", "second"]
+
+
+class Notebook:
+    """IPython in a kernel: what its output shows."""
+
+    kernel = "of Jupyter"
+
+    def __init__(self, monkeypatch):
+        self.outputs = []
+        module, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+        module.get_ipython, display.display = (lambda: self), self.display
+        monkeypatch.setitem(sys.modules, "IPython", module)
+        monkeypatch.setitem(sys.modules, "IPython.display", display)
+
+    def display(self, data, raw, display_id):
+        assert display_id, "else it could not be replaced"
+        self.outputs.append([data["text/plain"]])
+        return self
+
+    def update(self, data, raw):
+        self.outputs[-1].append(data["text/plain"])
+
+
+def test_a_notebook_has_one_line_that_is_replaced(impatient, monkeypatch, caplog):
+    notebook = Notebook(monkeypatch)
+    monkeypatch.setattr(progress, "_SOON", 0.0)
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with caplog.at_level(logging.INFO, "harp"), progress.waiting():
+        for text in ("making", "compiling"):
+            with progress.announced(text):
+                assert wait_for(lambda text=text: text in caplog.messages)
+    (lines,) = notebook.outputs
+    assert lines[:2] == ["harp: making", "harp: compiling"]
+    assert lines[2].startswith("harp: done after ") and len(lines) == 3
+    assert sys.stderr.getvalue() == ""
+
+
+def test_threads_do_not_write_to_a_notebook(impatient, monkeypatch, caplog):
+    notebook = Notebook(monkeypatch)
+
+    def work():
+        with progress.announced("compiling"):
+            assert wait_for(lambda: caplog.messages)
+
+    with caplog.at_level(logging.INFO, "harp"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert caplog.messages == ["compiling"] and notebook.outputs == []
+
+
+def test_a_notebook_shows_nothing_of_what_is_quick(monkeypatch):
+    notebook = Notebook(monkeypatch)
+    with progress.announced("compiling"):
+        progress.tick()
+    assert notebook.outputs == []

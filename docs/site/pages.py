@@ -19,15 +19,37 @@ import reference  # noqa: E402 (of the package in this checkout)
 
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 NAVIGATION = {
-    "Start": ["getting-started", "recipes", "from-numpy", "from-jax", "scale-out"],
+    "Start": [
+        *("getting-started", "from-numpy", "from-jax", "from-pytorch", "recipes", "notebooks", "when-not"),
+    ],
     "Guide": [
-        *("transforms", "control-flow", "random", "indexing", "sorting", "sizes-and-guards", "dtypes", "elementwise"),
-        *("special", "convolutions", "networks", "optimisers", "gradients", "array-api", "custom"),
+        *(
+            "transforms",
+            "control-flow",
+            "random",
+            "indexing",
+            "sorting",
+            "sizes-and-guards",
+            "dtypes",
+            "float32",
+            "elementwise",
+        ),
+        *(
+            "special",
+            "convolutions",
+            "networks",
+            "optimisers",
+            "saving",
+            "scale-out",
+            "gradients",
+            "array-api",
+            "custom",
+        ),
     ],
     "When something is wrong": ["errors", "debugging", "seeing", "reliability"],
-    "Speed": ["cost", "profiling", "performance", "backends"],
+    "Speed": ["first-call", "timing", "cost", "profiling", "performance", "backends"],
     "Reference": [f"reference/{Path(file).stem}" for file in dict.fromkeys(reference.NAMESPACES.values())],
-    "Inside": ["how-it-works", "changelog", "license"],
+    "Inside": ["contributing", "how-it-works", "changelog", "license"],
 }
 
 
@@ -54,7 +76,7 @@ def _here(text: str) -> str:
         (r"\]\((?:\.\./)?examples/(\w+)\.py\)", r"](examples/\1.md)"),
         (r"\]\(docs/", "]("),
         (r"\]\(\.\./README\.md", "](index.md"),
-        (r"\]\(CHANGELOG\.md\)", "](changelog.md)"),
+        (r"\]\((?:\.\./)?CHANGELOG\.md\)", "](changelog.md)"),
         (r"\]\(LICENSE\)", "](license.md)"),
     ):
         text = re.sub(theirs, ours, text)

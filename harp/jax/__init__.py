@@ -41,6 +41,7 @@ from harp.backends.devices import devices as devices_of
 from harp.errors import ArgumentError, ConcretizationError, HarpError, LeakedTracerError
 from harp.foreign.callback import pure_callback
 from harp.jax.closures import closure_convert
+from harp.jax.modules import stand_in
 from harp.jax.settings import checking_leaks, config, disable_jit, enable_x64, log_compiles
 from harp.numpy.creation import result_type, zeros
 from harp.numpy.missing import no_such_name
@@ -125,6 +126,7 @@ __all__ = [
     "vmap",
 ]
 
+stand_in()
 jacobian, remat = jacrev, checkpoint
 # Devices are known by their names.
 Device = str
@@ -163,7 +165,10 @@ def device_get(x: Any) -> Any:
 
 
 def block_until_ready(x: Any) -> Any:
-    """The tree itself: a call returns when its results are there."""
+    """The tree itself, when the numbers of all of its arrays are there, also of those on OpenCL devices."""
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, Array):
+            leaf.block_until_ready()
     return x
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harp.errors import AxisError
 from harp.numpy import creation, joining, manipulation
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, as_integer, as_tuple, from_positions, normalize_axis, to_shape
+from harp.trace.array.primitives import Axis, as_array, as_integer, as_tuple, from_positions, normalize_axis, to_shape
 from harp.trace.graph.node import positions
 from harp.trace.index.polynomial import ZERO, product
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype
@@ -73,7 +73,7 @@ def transpose(operand: object, permutation: object) -> Array:
     return manipulation.transpose(operand, permutation)
 
 
-def expand_dims(array: object, dimensions: object) -> Array:
+def expand_dims(array: object, dimensions: Axis) -> Array:
     """With new axes of one element at these places of the result. Raises AxisError.
 
     >>> import harp.numpy as hnp
@@ -83,7 +83,7 @@ def expand_dims(array: object, dimensions: object) -> Array:
     return manipulation.expand_dims(array, dimensions)
 
 
-def squeeze(array: object, dimensions: object) -> Array:
+def squeeze(array: object, dimensions: Axis) -> Array:
     """Without these axes. Raises ShapeError unless they have one element.
 
     >>> import harp.numpy as hnp
@@ -93,7 +93,7 @@ def squeeze(array: object, dimensions: object) -> Array:
     return manipulation.squeeze(array, dimensions)
 
 
-def rev(operand: object, dimensions: object) -> Array:
+def rev(operand: object, dimensions: Axis) -> Array:
     """The elements in reverse order along these axes.
 
     >>> import harp.numpy as hnp

@@ -17,7 +17,7 @@ from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import in_dtype, sum
 from harp.trace.array.arithmetic import NUMBERS, divide, multiply, require, subtract, zero_of
 from harp.trace.array.array import Array, marked, node_of
-from harp.trace.array.primitives import as_array, common_dtype, emit, fold, map_, normalize_axes, require_elements
+from harp.trace.array.primitives import Axis, as_array, common_dtype, emit, fold, map_, normalize_axes, require_elements
 from harp.trace.graph import view
 from harp.trace.scalar.dtypes import DType, computing, inexact
 from harp.trace.scalar.expr import Expr, apply, const, select
@@ -121,7 +121,7 @@ def _of_counted(result: Array, where: object, other: float) -> Array:
     return result if where is None else choose(where, result, other)
 
 
-def softmax(x: object, axis: object = -1, where: object = None) -> Array:
+def softmax(x: object, axis: Axis = -1, where: object = None) -> Array:
     """exp(x) / sum(exp(x)) over axes, without overflow; a row of -inf gives NaN. With `where`, of those elements for
     which it is true; 0 for the others.
 
@@ -136,7 +136,7 @@ def softmax(x: object, axis: object = -1, where: object = None) -> Array:
     return _of_counted(in_dtype(divide(powers, sum(powers, axes, keepdims=True)), dtype), where, 0.0)
 
 
-def log_softmax(x: object, axis: object = -1, where: object = None) -> Array:
+def log_softmax(x: object, axis: Axis = -1, where: object = None) -> Array:
     """The logarithm of `softmax`, accurate where that is tiny; a row of -inf gives NaN. With `where`, of those elements
     for which it is true; -inf for the others.
 
@@ -152,7 +152,7 @@ def log_softmax(x: object, axis: object = -1, where: object = None) -> Array:
     return _of_counted(in_dtype(subtract(shifted, total), dtype), where, -math.inf)
 
 
-def logsumexp(x: object, axis: object = None, keepdims: bool = False, *, where: object = None) -> Array:
+def logsumexp(x: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
     """log(sum(exp(x))) over axes, without overflow; of -inf only, -inf. With `where`, of those elements for which it is
     true. Raises ShapeError over no elements.
 

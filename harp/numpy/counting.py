@@ -26,6 +26,7 @@ from harp.numpy.sorting import of_one_shape, searchsorted
 from harp.trace.array.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import (
+    Axis,
     as_array,
     as_tuple,
     common_dtype,
@@ -41,7 +42,7 @@ from harp.trace.sizes.size import ask, to_index, unify, wrap
 from harp.trace.source_locations import plural, where
 
 
-def ptp(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def ptp(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest over axes; NaN if there is one. Raises ShapeError over no elements.
 
     >>> import harp.numpy as hnp
@@ -52,7 +53,7 @@ def ptp(x: object, axis: object = None, keepdims: bool = False) -> Array:
 
 
 def average(
-    x: object, axis: object = None, weights: object = None, returned: bool = False, *, keepdims: bool = False
+    x: object, axis: Axis = None, weights: object = None, returned: bool = False, *, keepdims: bool = False
 ) -> Array | tuple[Array, Array]:
     """The mean over axes, with weights: of the shape of `x`, or a vector along the one axis.
 
@@ -75,7 +76,7 @@ def average(
     return (result, broadcast_to(total, result.shape)) if returned else result
 
 
-def _spread(weights: Array, array: Array, axis: object) -> Array:
+def _spread(weights: Array, array: Array, axis: Axis) -> Array:
     """The weights in the shape of the array, of which they may have the one axis only."""
     axes = normalize_axes(axis, array.ndim)
     if weights.ndim == array.ndim:

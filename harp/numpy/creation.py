@@ -22,6 +22,7 @@ from harp.trace.array.primitives import (
     emit,
     from_positions,
     map_,
+    meeting_dtype,
     python_constant,
     to_shape,
 )
@@ -458,7 +459,7 @@ def result_type(*values: object) -> np.dtype[np.generic]:
     if not values:
         raise ArgumentError(f"result_type needs at least one array, number or dtype{where()}")
     plain = [v if isinstance(v, (Array, np.ndarray, np.generic, *Scalar)) else _of_dtype(v) for v in values]
-    return common_dtype(plain)[0].numpy
+    return meeting_dtype(plain)[0].numpy
 
 
 def _of_dtype(value: object) -> Array:

@@ -8,7 +8,7 @@ from harp.numpy.manipulation import broadcast_to, ravel
 from harp.trace.array.arithmetic import not_equal, subtract
 from harp.trace.array.array import Array, marked, node_of
 from harp.trace.array.indexing import getitem
-from harp.trace.array.primitives import as_array, as_integer, emit, normalize_axis
+from harp.trace.array.primitives import Axis, as_array, as_integer, emit, normalize_axis
 from harp.trace.graph import view
 from harp.trace.graph.node import Cumulative
 from harp.trace.scalar import dtypes
@@ -18,14 +18,14 @@ from harp.trace.scalar.ops import Reduce
 from harp.trace.source_locations import plural, where
 
 
-def _along(reduce: Reduce, array: Array, axis: object, dtype: DTypeLike | None) -> Array:
+def _along(reduce: Reduce, array: Array, axis: Axis, dtype: DTypeLike | None) -> Array:
     target = dtypes.accumulator(array.kind) if dtype is None else as_dtype(dtype)
     along = normalize_axis(axis, array.ndim)
     values = node_of(array if array.kind is target else array.astype(target))
     return marked(emit(Cumulative((values,), reduce, along)), array.weak and dtype is None)
 
 
-def _cumulate(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None) -> Array:
+def _cumulate(reduce: Reduce, x: object, axis: Axis, dtype: DTypeLike | None) -> Array:
     array = as_array(x)
     if dtype is not None and as_dtype(dtype) is dtypes.bool_:  # as counts, and as products of 0 and 1
         return _cumulate(reduce, array.astype(bool), axis, None).astype(bool)
@@ -34,7 +34,7 @@ def _cumulate(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None) 
     return _along(reduce, array, axis, dtype)
 
 
-def cumsum(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
+def cumsum(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
     """The sums of the elements up to each one along an axis, or of the flattened array if `axis` is None.
 
     The shape is that of `x`, or one axis of all its elements. Integers and bool are added in 64 bits unless `dtype`
@@ -48,7 +48,7 @@ def cumsum(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Ar
     return _cumulate(Reduce.SUM, x, axis, dtype)
 
 
-def cumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
+def cumprod(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
     """The products of the elements up to each one along an axis, or of the flattened array if `axis` is None.
 
     The shape is that of `x`, or one axis of all its elements. Integers and bool are multiplied in 64 bits unless
@@ -62,7 +62,7 @@ def cumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -> A
     return _cumulate(Reduce.PROD, x, axis, dtype)
 
 
-def cummax(x: object, axis: object = None) -> Array:
+def cummax(x: object, axis: Axis = None) -> Array:
     """The largest of the elements up to each one along an axis, or of the flattened array if `axis` is None.
 
     NaN from the first one on; the dtype stays. The gradient goes to the first of equal elements, or to the first NaN.
@@ -75,7 +75,7 @@ def cummax(x: object, axis: object = None) -> Array:
     return _cumulate(Reduce.MAX, x, axis, as_array(x).kind)
 
 
-def cummin(x: object, axis: object = None) -> Array:
+def cummin(x: object, axis: Axis = None) -> Array:
     """The smallest of the elements up to each one along an axis, or of the flattened array; see `cummax`.
 
     >>> import harp.numpy as hnp
@@ -85,7 +85,7 @@ def cummin(x: object, axis: object = None) -> Array:
     return _cumulate(Reduce.MIN, x, axis, as_array(x).kind)
 
 
-def diff(x: object, n: int = 1, axis: object = -1, prepend: object = None, append: object = None) -> Array:
+def diff(x: object, n: int = 1, axis: Axis = -1, prepend: object = None, append: object = None) -> Array:
     """The differences of neighbours along an axis, `n` times; of bool, whether they differ.
 
     `prepend` and `append` are numbers, or arrays with the other axes of `x`, that come before and after it. The axis
@@ -119,7 +119,7 @@ def _beside(array: Array, axis: int, part: object) -> Array | None:
     return given if given.ndim else broadcast_to(given, (*array.shape[:axis], 1, *array.shape[axis + 1 :]))
 
 
-def _standard(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, initial: bool) -> Array:
+def _standard(reduce: Reduce, x: object, axis: Axis, dtype: DTypeLike | None, initial: bool) -> Array:
     """As the array API standard wants it: `axis` may be left out for one axis only."""
     array = as_array(x)
     if axis is None and array.ndim > 1:
@@ -135,7 +135,7 @@ def _standard(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, 
 
 
 def cumulative_sum(
-    x: object, /, *, axis: object = None, dtype: DTypeLike | None = None, include_initial: bool = False
+    x: object, /, *, axis: Axis = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
     """`cumsum` along an axis, which may be left out for an array of one; with 0 in front if `include_initial`.
 
@@ -149,7 +149,7 @@ def cumulative_sum(
 
 
 def cumulative_prod(
-    x: object, /, *, axis: object = None, dtype: DTypeLike | None = None, include_initial: bool = False
+    x: object, /, *, axis: Axis = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
     """`cumprod` along an axis, which may be left out for an array of one; with 1 in front if `include_initial`.
 

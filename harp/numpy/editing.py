@@ -22,14 +22,14 @@ from harp.numpy.sorting import argsort, of_one_shape
 from harp.trace.array.arithmetic import less, multiply
 from harp.trace.array.array import Array
 from harp.trace.array.index_plan import as_index_array, is_data
-from harp.trace.array.primitives import as_array, known_numbers, map_, normalize_axis, require_known
+from harp.trace.array.primitives import Axis, as_array, known_numbers, map_, normalize_axis, require_known
 from harp.trace.array.updates import put as at_put
 from harp.trace.scalar.dtypes import bool_
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import plural, where
 
 
-def _along(x: object, axis: object) -> tuple[Array, int]:
+def _along(x: object, axis: Axis) -> tuple[Array, int]:
     """The array and an axis of it; flattened, and its one axis, for None."""
     array = ravel(x) if axis is None else as_array(x)
     return array, normalize_axis(0 if axis is None else axis, array.ndim)

@@ -6,7 +6,7 @@ import numpy as np
 
 from harp.numpy.creation import asarray
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import normalize_axes
+from harp.trace.array.primitives import Axis, normalize_axes
 
 __all__ = ["copy", "isscalar", "ndim", "shape", "size"]
 
@@ -29,7 +29,7 @@ def ndim(a: object) -> int:
     return _array(a).ndim
 
 
-def size(a: object, axis: object = None) -> int:
+def size(a: object, axis: Axis = None) -> int:
     """The number of elements of an array, a list or a number, of all or along axes. Raises AxisError.
 
     >>> size([[1, 2, 3], [4, 5, 6]]), size([[1, 2, 3], [4, 5, 6]], 1)

@@ -15,6 +15,7 @@ from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.index_plan import is_data
 from harp.trace.array.indexing import getitem, integer
 from harp.trace.array.primitives import (
+    Axis,
     as_array,
     as_integer,
     as_tuple,
@@ -40,7 +41,7 @@ from harp.trace.sizes.size import ask, resolve, resolve_all, to_index, unify, wr
 from harp.trace.source_locations import kind_of, plural, where
 
 
-def roll(x: object, shift: object, axis: object = None) -> Array:
+def roll(x: object, shift: object, axis: Axis = None) -> Array:
     """The elements moved by `shift` places along axes; what leaves at the end comes in at the start.
 
     Shifts are integers, which may be computed, for one axis, or for several. Without an axis the array is flattened.

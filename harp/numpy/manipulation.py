@@ -11,6 +11,7 @@ from harp.errors import ArgumentError, AxisError, InterchangeError, ShapeError
 from harp.numpy.reshaping import new_shape
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.primitives import (
+    Axis,
     as_array,
     as_tuple,
     broadcast,
@@ -213,7 +214,7 @@ def ravel(x: object, order: str = "C") -> Array:
 flatten = ravel
 
 
-def squeeze(x: object, axis: object = None) -> Array:
+def squeeze(x: object, axis: Axis = None) -> Array:
     """Without these axes, which must have one element; None means all that have. Raises ShapeError.
 
     >>> import harp.numpy as hnp
@@ -237,7 +238,7 @@ def squeeze(x: object, axis: object = None) -> Array:
     )
 
 
-def expand_dims(x: object, axis: object = 0) -> Array:
+def expand_dims(x: object, axis: Axis = 0) -> Array:
     """With new axes of one element at these places of the result. Raises AxisError.
 
     >>> import harp.numpy as hnp
@@ -319,7 +320,7 @@ def meshgrid(*arrays: object, copy: bool = True, sparse: bool = False, indexing:
     return tuple(swapaxes(g, 0, 1) for g in grids) if indexing == "xy" and count > 1 else grids
 
 
-def unstack(x: object, /, *, axis: object = 0) -> tuple[Array, ...]:
+def unstack(x: object, /, *, axis: Axis = 0) -> tuple[Array, ...]:
     """The slices along an axis, one array each; in a traced function their number is fixed, by a guard.
 
     Raises AxisError.
@@ -334,7 +335,7 @@ def unstack(x: object, /, *, axis: object = 0) -> tuple[Array, ...]:
     return tuple(emit_like(array, view.drop_axes(node, {along: as_index(k)})) for k in range(count))
 
 
-def flip(x: object, axis: object = None) -> Array:
+def flip(x: object, axis: Axis = None) -> Array:
     """The elements in reverse order along axes; None means all. Raises AxisError.
 
     >>> import harp.numpy as hnp

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from importlib import import_module
 
 import numpy as np
 
@@ -11,11 +12,14 @@ import numpy as np
 _INSTEAD = {
     "harp": {
         "array": "write harp.numpy.array",
+        "block_until_ready": "write x.block_until_ready(), or leave it out: a call returns when its results are there, "
+        "except on OpenCL devices",
         "compile": "write jit",
         "device_get": "np.asarray gives the NumPy array of a result",
         "disable_jit": "call the function without jit, or write harp.jax.disable_jit",
         "jacobian": "write jacfwd or jacrev",
         "make_jaxpr": "write harp.trace",
+        "profiler": "write jitted.profile(*args), or python -m harp --help",
         "no_grad": "gradients are computed only where harp.grad asks; harp.stop_gradient stops them",
         "pmap": "write vmap; programs run on all cores, see harp.set_threads",
         "random_key": "write harp.random.key",
@@ -61,6 +65,8 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
         of_numpy = getattr(of_numpy, part)
     public = [] if name.startswith("_") else [k for k in known if not k.startswith("_")]  # tools ask for such names
     longer = [k for k in public if len(name) > 3 and k.startswith(name)]
+    if module == "harp" and not name.startswith("_") and name in getattr(import_module("harp.jax"), "__all__", ()):
+        return AttributeError(f"harp.{name} is not there: it is harp.jax.{name}", name=name)
     nearest = longer or difflib.get_close_matches(name, public, n=1, cutoff=0.7)
     hint = f"; the nearest name there is {nearest[0]!r}" if nearest else ""
     if of_numpy is not None and name in dir(of_numpy):

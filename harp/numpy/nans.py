@@ -20,7 +20,7 @@ from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import min as min_
 from harp.trace.array.arithmetic import divide, equal, less, subtract
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_array, map_, normalize_axes, require_elements
+from harp.trace.array.primitives import Axis, as_array, map_, normalize_axes, require_elements
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype, real_of
 from harp.trace.source_locations import where as place
@@ -31,7 +31,7 @@ def _replaced(x: object, value: float) -> Array:
     return choose(isnan(array), value, array) if array.kind.is_inexact else array
 
 
-def _with_elements(name: str, x: object, axis: object) -> Array:
+def _with_elements(name: str, x: object, axis: Axis) -> Array:
     array = as_array(x)
     require_elements(name, array, normalize_axes(axis, array.ndim))
     return array
@@ -39,7 +39,7 @@ def _with_elements(name: str, x: object, axis: object) -> Array:
 
 def nansum(
     x: object,
-    axis: object = None,
+    axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
     *,
@@ -57,7 +57,7 @@ def nansum(
 
 def nanprod(
     x: object,
-    axis: object = None,
+    axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
     *,
@@ -73,7 +73,7 @@ def nanprod(
     return prod(_replaced(x, 1), axis, dtype, keepdims, initial=initial, where=where)
 
 
-def nancumsum(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
+def nancumsum(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
     """The sums of the elements up to each one along an axis, where NaN count as 0; see `cumsum`.
 
     >>> import harp.numpy as hnp
@@ -83,7 +83,7 @@ def nancumsum(x: object, axis: object = None, dtype: DTypeLike | None = None) ->
     return cumsum(_replaced(x, 0), axis, dtype)
 
 
-def nancumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -> Array:
+def nancumprod(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
     """The products of the elements up to each one along an axis, where NaN count as 1; see `cumprod`.
 
     >>> import harp.numpy as hnp
@@ -94,7 +94,7 @@ def nancumprod(x: object, axis: object = None, dtype: DTypeLike | None = None) -
 
 
 def nanmax(
-    x: object, axis: object = None, keepdims: bool = False, *, initial: object = None, where: object = None
+    x: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
 ) -> Array:
     """The maximum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements.
 
@@ -111,7 +111,7 @@ def nanmax(
 
 
 def nanmin(
-    x: object, axis: object = None, keepdims: bool = False, *, initial: object = None, where: object = None
+    x: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
 ) -> Array:
     """The minimum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements.
 
@@ -127,7 +127,7 @@ def nanmin(
     return choose(all_(isnan(array), axis, keepdims), math.nan, min_(_replaced(array, math.inf), axis, keepdims))
 
 
-def nanargmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def nanargmax(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first maximum of what is not NaN; -1 if all are. Raises ShapeError of nothing.
 
     >>> import harp.numpy as hnp
@@ -137,7 +137,7 @@ def nanargmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
     return _position(argmax, -math.inf, _with_elements("nanargmax", x, axis), axis, keepdims)
 
 
-def nanargmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def nanargmin(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first minimum of what is not NaN; -1 if all are. Raises ShapeError of nothing.
 
     >>> import harp.numpy as hnp
@@ -147,7 +147,7 @@ def nanargmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
     return _position(argmin, math.inf, _with_elements("nanargmin", x, axis), axis, keepdims)
 
 
-def _position(find: object, worst: float, array: Array, axis: object, keepdims: bool) -> Array:
+def _position(find: object, worst: float, array: Array, axis: Axis, keepdims: bool) -> Array:
     assert callable(find)
     if not array.kind.is_float:
         return find(array, axis, keepdims)  # type: ignore[no-any-return]
@@ -159,7 +159,7 @@ def _position(find: object, worst: float, array: Array, axis: object, keepdims: 
     return choose(all_(missing, axis, keepdims), -1, place)
 
 
-def _count(array: Array, axis: object, keepdims: bool, dtype: dtypes.DType) -> Array:
+def _count(array: Array, axis: Axis, keepdims: bool, dtype: dtypes.DType) -> Array:
     return sum(logical_not(isnan(array)), axis, keepdims=keepdims).astype(real_of(dtype))
 
 
@@ -174,7 +174,7 @@ def _target(name: str, array: Array, dtype: DTypeLike | None) -> dtypes.DType:
 
 
 def nanmean(
-    x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
+    x: object, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
 ) -> Array:
     """The mean over axes of what is not NaN; NaN if all are. Integers and bool give float64.
 
@@ -193,7 +193,7 @@ def nanmean(
 
 def nanvar(
     x: object,
-    axis: object = None,
+    axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
     keepdims: bool = False,
@@ -211,18 +211,18 @@ def nanvar(
     return _spread(_variance, x, axis, dtype, ddof, keepdims, where)
 
 
-def _variance(distance: Array, axis: object, keepdims: bool, count: Array) -> Array:
+def _variance(distance: Array, axis: Axis, keepdims: bool, count: Array) -> Array:
     return divide(sum(map_(square_of_magnitude, distance), axis, keepdims=keepdims), count)
 
 
-def _deviation(distance: Array, axis: object, keepdims: bool, count: Array) -> Array:
+def _deviation(distance: Array, axis: Axis, keepdims: bool, count: Array) -> Array:
     return root_of_squares(distance, normalize_axes(axis, distance.ndim), keepdims, count)
 
 
 def _spread(
     build: Callable[..., Array],
     x: object,
-    axis: object,
+    axis: Axis,
     dtype: DTypeLike | None,
     ddof: object,
     keepdims: bool,
@@ -241,7 +241,7 @@ def _spread(
 
 def nanstd(
     x: object,
-    axis: object = None,
+    axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
     keepdims: bool = False,

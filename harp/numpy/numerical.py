@@ -21,6 +21,7 @@ from harp.numpy.sorting import argsort, searchsorted
 from harp.trace.array.arithmetic import add, divide, equal, in_common, less, multiply, power, remainder, subtract
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import (
+    Axis,
     as_array,
     as_named,
     as_tuple,
@@ -122,7 +123,7 @@ def _on_segment(at: Array, x0: Array, x1: Array, f0: Array, f1: Array) -> Array:
     return choose(logical_and(isnan(result), equal(f0, f1)), f0, result)
 
 
-def gradient(f: object, *spacing: object, axis: object = None, edge_order: int = 1) -> Array | list[Array]:
+def gradient(f: object, *spacing: object, axis: Axis = None, edge_order: int = 1) -> Array | list[Array]:
     """The slopes of samples along axes: central differences inside, one-sided ones at both ends.
 
     Without an axis along all of them, as a list if there are several. The spacing is 1, a number for all axes, or one
@@ -167,7 +168,7 @@ def _slopes(array: Array, axis: int, step: object) -> Array:
     return moveaxis(concatenate([slopes[..., :1], inner, slopes[..., -1:]], -1), -1, axis)
 
 
-def trapezoid(y: object, x: object = None, dx: object = 1.0, axis: object = -1) -> Array:
+def trapezoid(y: object, x: object = None, dx: object = 1.0, axis: Axis = -1) -> Array:
     """The integral of samples along an axis by the trapezoidal rule; `x` are their places, or `dx` their distance.
 
     `x` has one axis, or broadcasts to `y`. Raises AxisError, ShapeError.
@@ -187,7 +188,7 @@ def trapezoid(y: object, x: object = None, dx: object = 1.0, axis: object = -1) 
     return sum_(multiply(widths, multiply(0.5, add(rows[..., 1:], rows[..., :-1]))), -1)
 
 
-def unwrap(p: object, discont: object = None, axis: object = -1, *, period: object = 2 * math.pi) -> Array:
+def unwrap(p: object, discont: object = None, axis: Axis = -1, *, period: object = 2 * math.pi) -> Array:
     """Angles with jumps of more than half a period taken out, by whole periods, along an axis.
 
     `discont` is a larger jump from which on this is done. Integers give float64.

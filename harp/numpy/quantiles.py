@@ -29,7 +29,7 @@ from harp.trace.array.arithmetic import (
     subtract,
 )
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, emit, known_numbers, map_, normalize_axes
+from harp.trace.array.primitives import Axis, as_array, emit, known_numbers, map_, normalize_axes
 from harp.trace.graph import view
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.division import floordiv
@@ -177,7 +177,7 @@ _METHODS = {
 }
 
 
-def quantile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+def quantile(x: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
     """The numbers below which a part `q` of the elements lies, over axes: between the two nearest elements.
 
     The methods are NumPy's: "linear" between both, "lower", "higher", "midpoint", "nearest", "inverted_cdf",
@@ -193,7 +193,7 @@ def quantile(x: object, q: object, axis: object = None, *, method: str = "linear
     return _quantile("quantile", x, _checked_parts(q), axis, method, keepdims)
 
 
-def _quantile(name: str, x: object, parts: Array, axis: object, method: str, keepdims: bool) -> Array:
+def _quantile(name: str, x: object, parts: Array, axis: Axis, method: str, keepdims: bool) -> Array:
     array, how = as_array(x), _method(name, method)
     axes = normalize_axes(axis, array.ndim)
     ordered = _ordered(name, array, axes)
@@ -239,7 +239,7 @@ def _place(how: _Method, parts: Array, count: object) -> tuple[Array, Array]:
     return clip(clip(below, None, last), 0).astype(i64), choose(inside, share, 0.0)
 
 
-def percentile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+def percentile(x: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
     """`quantile` with parts of 100. Raises what that raises.
 
     >>> import harp.numpy as hnp
@@ -249,7 +249,7 @@ def percentile(x: object, q: object, axis: object = None, *, method: str = "line
     return _quantile("percentile", x, _checked_parts(q, 100), axis, method, keepdims)
 
 
-def median(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def median(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The middle element over axes, or the mean of both where their number is even; NaN if there is one.
 
     Integers and bool give float64. Raises ShapeError over no elements.
@@ -272,7 +272,7 @@ def median(x: object, axis: object = None, keepdims: bool = False) -> Array:
     return _kept(_or_nan(ordered, result), axes, 0, keepdims)
 
 
-def nanquantile(x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+def nanquantile(x: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
     """`quantile` of what is not NaN; NaN if all are. Raises what that raises.
 
     >>> import harp.numpy as hnp
@@ -282,7 +282,7 @@ def nanquantile(x: object, q: object, axis: object = None, *, method: str = "lin
     return _nanquantile("nanquantile", x, _checked_parts(q), axis, method, keepdims)
 
 
-def _nanquantile(name: str, x: object, parts: Array, axis: object, method: str, keepdims: bool) -> Array:
+def _nanquantile(name: str, x: object, parts: Array, axis: Axis, method: str, keepdims: bool) -> Array:
     array, how = as_array(x), _method(name, method)
     axes = normalize_axes(axis, array.ndim)
     ordered = _ordered(name, array, axes)  # NaN come last
@@ -300,9 +300,7 @@ def _nanquantile(name: str, x: object, parts: Array, axis: object, method: str, 
     return _kept(choose(equal(counts, 0), math.nan, result), axes, parts.ndim, keepdims)
 
 
-def nanpercentile(
-    x: object, q: object, axis: object = None, *, method: str = "linear", keepdims: bool = False
-) -> Array:
+def nanpercentile(x: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
     """`nanquantile` with parts of 100. Raises what that raises.
 
     >>> import harp.numpy as hnp
@@ -312,7 +310,7 @@ def nanpercentile(
     return _nanquantile("nanpercentile", x, _checked_parts(q, 100), axis, method, keepdims)
 
 
-def nanmedian(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def nanmedian(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The median of what is not NaN; NaN if all are. Raises ShapeError over no elements.
 
     >>> import harp.numpy as hnp

@@ -18,6 +18,7 @@ from harp.trace.array.arithmetic import equal, subtract
 from harp.trace.array.arithmetic import where_ as choose
 from harp.trace.array.array import Array, marked, node_of
 from harp.trace.array.primitives import (
+    Axis,
     as_array,
     as_named,
     emit,
@@ -48,7 +49,7 @@ def _fold(reduce: Reduce, array: Array, axes: Sequence[int], keepdims: bool, bui
     return fold(build, array, reduce, axes, keepdims)
 
 
-def _total(reduce: Reduce, x: object, axis: object, dtype: DTypeLike | None, keepdims: bool) -> Array:
+def _total(reduce: Reduce, x: object, axis: Axis, dtype: DTypeLike | None, keepdims: bool) -> Array:
     array = as_array(x)
     target = dtypes.accumulator(array.kind) if dtype is None else as_dtype(dtype)
     if target is bool_:  # adding is "or", multiplying is "and"
@@ -73,7 +74,7 @@ def _with_initial(result: Array, initial: object, build: Callable[[Expr, Expr], 
 
 def sum(
     x: object,
-    axis: object = None,
+    axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
     *,
@@ -94,7 +95,7 @@ def sum(
 
 def prod(
     x: object,
-    axis: object = None,
+    axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
     *,
@@ -113,7 +114,7 @@ def prod(
     return _with_initial(total, initial, lambda a, b: a * b)
 
 
-def _extreme(reduce: Reduce, x: object, axis: object, keepdims: bool, initial: object, mask: object) -> Array:
+def _extreme(reduce: Reduce, x: object, axis: Axis, keepdims: bool, initial: object, mask: object) -> Array:
     array, name = as_array(x), reduce.name.lower()
     axes = normalize_axes(axis, array.ndim)
     if array.kind.is_complex and (initial is not None or mask is None):
@@ -144,9 +145,7 @@ def _complex_extreme(reduce: Reduce, array: Array, axes: Sequence[int], keepdims
     return choose(lost, nan, map_(lambda a, b: apply(Op.COMPLEX, a, b), *found))
 
 
-def max(
-    x: object, axis: object = None, keepdims: bool = False, *, initial: object = None, where: object = None
-) -> Array:
+def max(x: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None) -> Array:
     """The maximum over axes, and of `initial`; NaN if there is one. Raises ShapeError over no elements without it.
 
     Elements where the mask `where` does not hold are left out; then there must be an `initial`.
@@ -158,9 +157,7 @@ def max(
     return _extreme(Reduce.MAX, x, axis, keepdims, initial, where)
 
 
-def min(
-    x: object, axis: object = None, keepdims: bool = False, *, initial: object = None, where: object = None
-) -> Array:
+def min(x: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None) -> Array:
     """The minimum over axes, and of `initial`; NaN if there is one. Raises ShapeError over no elements without it.
 
     Elements where the mask `where` does not hold are left out; then there must be an `initial`.
@@ -175,13 +172,13 @@ def min(
 amax, amin = max, min
 
 
-def _truth(reduce: Reduce, x: object, axis: object, keepdims: bool) -> Array:
+def _truth(reduce: Reduce, x: object, axis: Axis, keepdims: bool) -> Array:
     array = as_array(x)
     result = _fold(reduce, array, normalize_axes(axis, array.ndim), keepdims, lambda e: cast(e, bool_))
     return marked(result, False)
 
 
-def any(x: object, axis: object = None, keepdims: bool = False, *, where: object = None) -> Array:
+def any(x: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
     """Whether any element is true (not zero), as bool; of no elements, False. A mask `where` leaves elements out.
 
     >>> import harp.numpy as hnp
@@ -191,7 +188,7 @@ def any(x: object, axis: object = None, keepdims: bool = False, *, where: object
     return _truth(Reduce.MAX, chosen(x, where, 0), axis, keepdims)
 
 
-def all(x: object, axis: object = None, keepdims: bool = False, *, where: object = None) -> Array:
+def all(x: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
     """Whether all elements are true (not zero), as bool; of no elements, True. A mask `where` leaves elements out.
 
     >>> import harp.numpy as hnp
@@ -201,13 +198,13 @@ def all(x: object, axis: object = None, keepdims: bool = False, *, where: object
     return _truth(Reduce.MIN, chosen(x, where, 1), axis, keepdims)
 
 
-def _first(reduce: Reduce, name: str, x: object, axis: object, keepdims: bool) -> Array:
+def _first(reduce: Reduce, name: str, x: object, axis: Axis, keepdims: bool) -> Array:
     array = as_array(x)
     require_elements(name, array, range(array.ndim) if axis is None else (normalize_axis(axis, array.ndim),))
     return first(reduce, array, axis, keepdims)
 
 
-def first(reduce: Reduce, array: Array, axis: object = None, keepdims: bool = False) -> Array:
+def first(reduce: Reduce, array: Array, axis: Axis = None, keepdims: bool = False) -> Array:
     """The smallest position that holds the extremum, or the first NaN: the minimum of candidate positions. What it is
     of no elements means nothing, but nothing is asked of their number."""
     axes = tuple(range(array.ndim)) if axis is None else (normalize_axis(axis, array.ndim),)
@@ -233,7 +230,7 @@ def first(reduce: Reduce, array: Array, axis: object = None, keepdims: bool = Fa
     return emit(view.insert_axes(node_of(result), axes)) if keepdims and axes else result
 
 
-def argmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def argmax(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first maximum, or of the first NaN; in the flattened array if axis is None.
 
     Raises ShapeError over no elements.
@@ -245,7 +242,7 @@ def argmax(x: object, axis: object = None, keepdims: bool = False) -> Array:
     return _first(Reduce.MAX, "argmax", x, axis, keepdims)
 
 
-def argmin(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def argmin(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first minimum, or of the first NaN; in the flattened array if axis is None.
 
     Raises ShapeError over no elements.
@@ -273,7 +270,7 @@ def _count(array: Array, axes: Sequence[int], keepdims: bool, mask: object) -> S
 
 
 def mean(
-    x: object, axis: object = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
+    x: object, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
 ) -> Array:
     """The mean over axes; of no elements, NaN. Integers and bool give float64. A mask `where` leaves elements out.
 
@@ -303,7 +300,7 @@ def _over(total: Array, count: object, target: DType) -> Array:
 
 def var(
     x: object,
-    axis: object = None,
+    axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
     keepdims: bool = False,
@@ -331,7 +328,7 @@ def var(
 def _spread(
     build: Callable[..., Array],
     x: object,
-    axis: object,
+    axis: Axis,
     dtype: DTypeLike | None,
     ddof: object,
     keepdims: bool,
@@ -361,7 +358,7 @@ def _less(count: Size | int | Array, ddof: object) -> object:
 
 def std(
     x: object,
-    axis: object = None,
+    axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
     keepdims: bool = False,

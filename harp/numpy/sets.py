@@ -35,7 +35,16 @@ from harp.numpy.reductions import sum as total
 from harp.numpy.sorting import of_one_shape, row_wise, search
 from harp.trace.array.arithmetic import subtract
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, common_dtype, emit, map_, normalize_axis, require_known, to_shape
+from harp.trace.array.primitives import (
+    Axis,
+    as_array,
+    common_dtype,
+    emit,
+    map_,
+    normalize_axis,
+    require_known,
+    to_shape,
+)
 from harp.trace.graph import view
 from harp.trace.graph.row_functions import RowOp
 from harp.trace.index.polynomial import ONE, Index, loop, product
@@ -185,7 +194,7 @@ def argwhere(x: object, /, *, size: object = None, fill_value: object = None) ->
     return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=-1)
 
 
-def count_nonzero(x: object, axis: object = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements (int64) over axes are not zero. Raises AxisError for an axis out of range.
 
     >>> import harp.numpy as hnp

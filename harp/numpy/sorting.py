@@ -13,6 +13,7 @@ from harp.trace.array.arithmetic import add, multiply, negative
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.indexing import getitem
 from harp.trace.array.primitives import (
+    Axis,
     as_array,
     as_integer,
     as_tuple,
@@ -58,7 +59,7 @@ def _differ(name: str, axis: int) -> str:
     return f"{name} needs arrays of one shape: sizes differ along axis {axis}"
 
 
-def _along(function: RowOp, x: object, axis: object, descending: object) -> Array:
+def _along(function: RowOp, x: object, axis: Axis, descending: object) -> Array:
     array = as_array(x)
     if axis is None:
         array, axis = ravel(array), 0
@@ -81,7 +82,7 @@ def _complex_order(rows: Array, descending: bool) -> Array:
     return lexsort([negative(key) for key in (*parts, lost)] if descending else (*parts, lost))
 
 
-def sort(x: object, axis: object = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
+def sort(x: object, axis: Axis = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
     """The elements in order along an axis, or of the flattened array if `axis` is None.
 
     The sort is always stable, whatever `kind` says: -0.0 and 0.0, which are equal, stay in the order in which they
@@ -95,9 +96,7 @@ def sort(x: object, axis: object = -1, *, kind: object = None, descending: bool 
     return _along(RowOp.SORT, x, axis, descending)
 
 
-def argsort(
-    x: object, axis: object = -1, *, kind: object = None, descending: bool = False, stable: bool = True
-) -> Array:
+def argsort(x: object, axis: Axis = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
     """The positions (int64) of the elements in order along an axis, or in the flattened array if `axis` is None.
 
     The sort is always stable, also a descending one: equal elements stay in the order in which they are. NaN are above
@@ -110,7 +109,7 @@ def argsort(
     return _along(RowOp.ORDER, x, axis, descending)
 
 
-def partition(x: object, kth: object, axis: object = -1) -> Array:
+def partition(x: object, kth: object, axis: Axis = -1) -> Array:
     """The elements with the k-th smallest at its place, smaller ones before it and larger ones behind: all are sorted.
 
     `kth` is an integer or several. Raises IndexOutOfRangeError.
@@ -122,7 +121,7 @@ def partition(x: object, kth: object, axis: object = -1) -> Array:
     return sort(*_kth("partition", x, kth, axis))
 
 
-def argpartition(x: object, kth: object, axis: object = -1) -> Array:
+def argpartition(x: object, kth: object, axis: Axis = -1) -> Array:
     """The positions (int64) of the elements in the order of `partition`.
 
     >>> import harp.numpy as hnp
@@ -132,7 +131,7 @@ def argpartition(x: object, kth: object, axis: object = -1) -> Array:
     return argsort(*_kth("argpartition", x, kth, axis))
 
 
-def _kth(name: str, x: object, kth: object, axis: object) -> tuple[Array, int]:
+def _kth(name: str, x: object, kth: object, axis: Axis) -> tuple[Array, int]:
     array = ravel(x) if axis is None else as_array(x)
     k = normalize_axis(-1 if axis is None else axis, array.ndim)
     size = node_of(array).shape[k]
@@ -153,7 +152,7 @@ def sort_complex(x: object) -> Array:
     return sort(array.astype(complex_of(inexact(array.kind))))
 
 
-def lexsort(keys: object, axis: object = -1) -> Array:
+def lexsort(keys: object, axis: Axis = -1) -> Array:
     """The positions (int64) in the order of several keys, the last of which counts most.
 
     `keys` is a sequence of arrays of one shape, or an array whose first axis numbers them. Raises ArgumentError for
@@ -178,7 +177,7 @@ def lexsort(keys: object, axis: object = -1) -> Array:
     return moveaxis(order, -1, along)
 
 
-def top_k(x: object, k: object, axis: object = -1) -> tuple[Array, Array]:
+def top_k(x: object, k: object, axis: Axis = -1) -> tuple[Array, Array]:
     """The `k` largest elements along an axis, in descending order, and their positions (int64).
 
     Of equal elements the first come first. NaN are above all numbers. Raises AxisError for an axis out of range,

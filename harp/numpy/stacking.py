@@ -11,7 +11,7 @@ from harp.numpy.joining import concatenate, known_integers, split, take
 from harp.numpy.manipulation import expand_dims, flip, moveaxis, ravel, reshape, swapaxes
 from harp.trace.array.arithmetic import multiply
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, as_integer, as_tuple, normalize_axis
+from harp.trace.array.primitives import Axis, as_array, as_integer, as_tuple, normalize_axis
 from harp.trace.index.division import floordiv, minimum
 from harp.trace.index.division import mod as index_mod
 from harp.trace.scalar.dtypes import DTypeLike
@@ -120,7 +120,7 @@ def column_stack(arrays: object) -> Array:
     return concatenate(parts, 1)
 
 
-def append(x: object, values: object, axis: object = None) -> Array:
+def append(x: object, values: object, axis: Axis = None) -> Array:
     """The elements of `x`, then those of `values`, along an axis; both flattened if it is None.
 
     >>> import harp.numpy as hnp

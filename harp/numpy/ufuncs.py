@@ -22,7 +22,7 @@ from harp.numpy.joining import concatenate
 from harp.numpy.manipulation import broadcast_to, expand_dims, moveaxis, reshape
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.index_plan import as_index_array
-from harp.trace.array.primitives import as_array, as_named, normalize_axes, normalize_axis, require_elements
+from harp.trace.array.primitives import Axis, as_array, as_named, normalize_axes, normalize_axis, require_elements
 from harp.trace.scalar.dtypes import DTypeLike, accumulator, as_dtype, bool_
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, resolve
@@ -79,7 +79,7 @@ class Methods:
     def reduce(
         self,
         a: object,
-        axis: object = 0,
+        axis: Axis = 0,
         dtype: DTypeLike | None = None,
         keepdims: bool = False,
         initial: object = None,
@@ -117,7 +117,7 @@ class Methods:
         result: Array = _loops().scan(step, first, (rows, masks))[0]
         return expand_dims(result, axes) if keepdims and axes else result
 
-    def accumulate(self, a: object, axis: object = 0, dtype: DTypeLike | None = None) -> Array:
+    def accumulate(self, a: object, axis: Axis = 0, dtype: DTypeLike | None = None) -> Array:
         """The elements up to each one along an axis joined by the function."""
         array = self._converted(a, dtype, counts=dtype is not None)
         if self.name in _RUNNING:
@@ -155,7 +155,7 @@ class Methods:
         result: Array = getattr(elements, _OF_AT[self.name])(b)
         return result
 
-    def reduceat(self, a: object, indices: object, axis: object = 0, dtype: DTypeLike | None = None) -> Array:
+    def reduceat(self, a: object, indices: object, axis: Axis = 0, dtype: DTypeLike | None = None) -> Array:
         """`reduce` of the parts of an axis from each index to the next one, and from the last one to the end; the one
         element where the next index is not larger. Raises ArgumentError unless the indices are integers on one axis."""
         array, starts = self._converted(a, dtype, counts=True), as_index_array(indices)

@@ -70,14 +70,17 @@ def plural(count: object, noun: str) -> str:
     return f"{count} {_SINGULAR.get(noun, noun.removesuffix('s')) if one else noun}"
 
 
-def position(frame: FrameType) -> tuple[int | None, int | None, int | None, int | None]:
-    """First and last line and column of the expression that a frame is computing, where they are known."""
-    return next(itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+def position(frame: FrameType, at: int | None = None) -> tuple[int | None, int | None, int | None, int | None]:
+    """First and last line and column of the expression that a frame is computing, or computed `at` an instruction,
+    where they are known."""
+    place = frame.f_lasti if at is None else at
+    return next(itertools.islice(frame.f_code.co_positions(), place // 2, None), (None,) * 4)
 
 
-def running_text(frame: FrameType) -> str:
-    """The expression that a frame is computing, as it is written; empty where there is no source."""
-    first, last, start, end = position(frame)
+def running_text(frame: FrameType, at: int | None = None) -> str:
+    """The expression that a frame is computing, or computed `at` an instruction, as it is written; empty where there
+    is no source."""
+    first, last, start, end = position(frame, at)
     if first is None or last is None or start is None or end is None:
         return ""
     source = linecache.getlines(frame.f_code.co_filename, frame.f_globals)[first - 1 : last]

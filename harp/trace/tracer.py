@@ -24,6 +24,7 @@ from harp.trace.sizes.levels import current, enter
 from harp.trace.sizes.scope import Relation, Scope
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import kind_of, plural, registering, short, where
+from harp.trace.tracebacks import require_no_recursion
 from harp.trace.trees import Tree, TreeSpec, flatten, labels, unflatten
 
 
@@ -68,7 +69,7 @@ def trace_function(
     scope.counters.update((uid, count) for uid, count in counts if count is not None)
     with enter(scope, name, any(a.counts for a in arguments), before, steps) as level:
         level.values = {i: a.value for i, a in zip(inputs, arguments, strict=True) if a.value is not None}
-        result = _called(function, [traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)])
+        result = _called(function, [traced(i, level, a.weak) for i, a in zip(inputs, arguments, strict=True)], name)
         leaves, treedef = flatten(result)
         arrays = [_output(leaf, name) for leaf in leaves]
         graph = Graph(tuple(inputs), tuple(map(node_of, arrays)), level.sites, level.after)
@@ -80,7 +81,7 @@ def trace_function(
     return Traced(finished, treedef, tuple(a.weak for a in arrays), free, before)
 
 
-def _called(function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array]) -> Tree:
+def _called(function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array], name: str) -> Tree:
     """What the function returns. NumPy hides our error where an element of its own array is set, or where it takes a
     shape; here it is shown again."""
     try:
@@ -89,6 +90,9 @@ def _called(function: Callable[[Sequence[Array]], Tree], arrays: Sequence[Array]
         note = note_on(str(error))
         if note is not None and note not in getattr(error, "__notes__", ()):
             error.add_note(note)
+        raise
+    except RecursionError as error:
+        require_no_recursion(error, name)
         raise
     except ValueError as error:
         if isinstance(error.__cause__, ConcretizationError) and "setting an array element" in str(error):
@@ -146,7 +150,7 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
             raise type(error)(f"argument {name}: {error}") from None
     if name == "self":
         raise ArgumentError(
-            f"argument self is {kind_of(leaf)}; mark it with @partial(harp.jit, static_argnums=0), or compile "
+            f"argument self is {kind_of(leaf)}; mark it with @harp.jit(static_argnums=0), or compile "
             f"the bound method, harp.jit(object.method){where()}"
         )
     raise ArgumentError(

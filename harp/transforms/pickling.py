@@ -158,7 +158,7 @@ class Derived(Travelling):
         try:
             return self._call(*args, **kwargs)
         except Exception as error:
-            shorten(error)
+            shorten(error, self._function)
             raise
 
     def __get__(self, instance: object, owner: type | None = None) -> Function:

@@ -16,16 +16,7 @@ _Result = TypeVar("_Result", covariant=True)
 
 # The types that a parameter may be given besides the declared one.
 ArrayLike: TypeAlias = (
-    Array
-    | np.ndarray[Any, Any]
-    | np.generic
-    | complex
-    | Size
-    | list[Any]
-    | tuple[Any, ...]
-    | dict[Any, Any]
-    | str
-    | None
+    Array | np.ndarray[Any, Any] | np.generic | complex | Size | list[Any] | tuple[Any, ...] | dict[Any, Any] | None
 )
 # The types of one array for a loop or a branch; and of a tree, which may have numbers in the place of arrays.
 AnArray: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | complex | Size

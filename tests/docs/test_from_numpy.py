@@ -61,7 +61,7 @@ def test_what_to_use_instead_is_there():
 
 def test_the_methods():
     text = section("Methods")
-    there, absent = column(text, 1), re.findall(r"`(\w+)`", text.split("is not there:")[1].split(". The error")[0])
+    there, absent = column(text, 1), re.findall(r"`(\w+)`", text.split("are missing:")[1].split(". The error")[0])
     of_numpy = {name for name in dir(np.ndarray) if not name.startswith("_")}
     assert of_numpy - {*there, *absent} <= {"to_device", "device"}
     x = hnp.ones((2, 2))

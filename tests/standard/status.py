@@ -180,11 +180,11 @@ They follow NumPy, with these differences, which come from arrays that do not ch
 - `gradient` has `edge_order=1` only; `histogram` takes a number of bins or their edges, but no rule by name. What
   `histogram` asks of the range and of edges (finite, increasing) is checked where numbers are known: outside of traced
   functions. `histogram`, `median` and quantiles of no elements raise an error.
-- `interp` has no `period`, `angle` no `deg`, `put_along_axis` no `axis=None`; `average` takes weights of the shape of
-  `x` or along one axis, not over several; `ravel_multi_index` has one `mode` for all axes; `logspace` and `geomspace`
-  go between numbers; `fill_diagonal` takes matrices, with one value or one for each row, and has no `wrap`.
+- `angle` has no `deg`, `put_along_axis` no `axis=None`; `average` takes weights of the shape of `x` or along one axis,
+  not over several; `ravel_multi_index` has one `mode` for all axes; `logspace` and `geomspace` go between numbers;
+  `fill_diagonal` takes matrices, with one value or one for each row, and has no `wrap`.
 - `ix_` and `unravel_index` refuse floats. `vander` of float32 stays float32.
-- `einsum` takes subscripts as text, and for `optimize` True, False, "greedy" or "optimal", but no path; True is the
+- `einsum` takes for `optimize` True, False, "greedy" or "optimal", but no path; True is the
   default. It chooses the order in which operands are multiplied, so the last bits of floats may differ from those of
   the written order; one program has one order, whatever the sizes. `einsum_path` is NumPy's, for known sizes.
 - `partition` and `argpartition` sort. `roots` are complex; in traced functions the first coefficient must not be 0.

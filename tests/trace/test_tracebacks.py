@@ -85,3 +85,49 @@ def test_what_was_being_handled_is_shown_too():
             harp.jit(mistaken)(np.ones(3))
     except NameError as error:
         assert isinstance(error.__context__, OSError) and not error.__suppress_context__
+
+
+def test_a_wrong_number_of_arguments_is_a_mistake_of_the_user():
+    wrong = {
+        "jit": lambda: harp.jit(loss)(np.ones(3)),
+        "too many": lambda: harp.jit(loss)(1.0, 2.0, 3.0),
+        "keyword": lambda: harp.jit(loss)(1.0, 2.0, y=3.0),
+        "grad": lambda: harp.grad(loss)(np.ones(3)),
+        "jit of grad": lambda: harp.jit(harp.grad(loss))(np.ones(3)),
+        "vmap": lambda: harp.vmap(loss)(np.ones(3)),
+    }
+    for call in wrong.values():
+        names, error = frames_of(call)
+        assert type(error) is TypeError and "loss() " in str(error)
+        assert names == ["frames_of", "<lambda>"]
+
+
+def factorial(n):
+    return hnp.where(n <= 1, 1, n * factorial(n - 1))
+
+
+def fibonacci(n):
+    return harp.cond(n < 2, lambda: n, lambda: fibonacci(n - 1) + fibonacci(n - 2))
+
+
+@pytest.mark.parametrize("function", [factorial, fibonacci])
+def test_recursion_on_a_traced_number_says_what_to_write(function):
+    with pytest.raises(errors.NestingError, match="calls itself without an end") as caught:
+        harp.jit(function)(5)
+    assert "harp.while_loop" in str(caught.value)
+    line = function.__code__.co_firstlineno + 1
+    assert f"{__file__}:{line}: " in str(caught.value)
+
+
+def test_recursion_of_others_stays_what_it_is():
+    def deep(n):
+        return 0 if n == 0 else 1 + deep(n - 1)
+
+    assert harp.jit(lambda x: x + deep(100))(1.0) == 101.0
+
+    def ends(x):
+        raise RecursionError("of a parser")
+
+    with pytest.raises(RecursionError, match="of a parser") as caught:
+        harp.jit(ends)(1.0)
+    assert not isinstance(caught.value, errors.HarpError)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -49,7 +49,7 @@ def step(params: Params, x: Array, y: Array) -> tuple[Array, Params]:
     return value, new
 
 
-@partial(harp.jit, static_argnames="n")
+@harp.jit(static_argnames="n")
 def power_sum(x: Array, n: int) -> Array:
     total = hnp.zeros_like(x)
     for k in range(n):
@@ -104,11 +104,33 @@ def lengths(rows: Array) -> Array:
     return lax.map(lambda row: hnp.sqrt(row @ row), rows)
 
 
+@harp.tree.register
+@dataclass
+class Line:
+    slope: Array
+    offset: Array
+
+
+@harp.tree.register(static=("degree",))
+@dataclass(frozen=True)
+class Power:
+    factor: Array
+    degree: int = 2
+
+    def at(self, x: Array) -> Array:
+        return self.factor * x**self.degree
+
+
+@harp.jit(static_argnames="times")
+def shifted(line: Line, power: Power, times: int) -> Array:
+    return times * line.offset + power.at(line.slope)
+
+
 class Counter:
     def __init__(self, scale: float) -> None:
         self.scale = scale
 
-    @partial(harp.jit, static_argnums=0)
+    @harp.jit(static_argnums=0)
     def scaled(self, x: Array) -> Array:
         return x * self.scale
 
@@ -138,11 +160,13 @@ def main() -> dict[str, Any]:
     assert isinstance(joined, hnp.ndarray) and hnp.issubdtype(joined.dtype, hnp.floating)
     rows, columns = hnp.shape(masked)
     print(f"{losses[-1]:.3f}", rows, columns, single_precision, len(step.signatures), step.compilations)
+    shift: Array = shifted(Line(hnp.ones(2), hnp.zeros(2)), Power(hnp.ones(2), degree=3), times=2)
     return {
+        "shift": shift,
         "losses": losses,
         "power": power_sum(x, n=3),
         "systems": (log_density(hnp.asarray(y), hnp.eye(20)), distance(y, np.eye(20))),
-        "normalised": [normalise(y), normalise(y, mode="norm")],
+        "normalised": [normalise(y), normalise(hnp.asarray(y), mode="norm")],
         "scaled": Counter(2.0).scaled(x),
         "derivatives": (single, batched, cotangent, tangent, hessian),
         "arrays": (path, sorted_rows, order, moved, harp.jit(harp.checkpoint(hnp.tanh))(y)),

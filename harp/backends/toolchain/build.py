@@ -110,7 +110,9 @@ def _count(source: Source, name: str) -> None:
 def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
     started, lines = time.perf_counter(), str(source).count("\n")
     _count(source, "compiler_runs")
-    waiting = f"compiling {lines} lines of C with {shlex.join(toolchain.command)}, once: others load the result"
+    is_shared = all(unit.is_library for unit in source.units)
+    text = "functions that programs share" if is_shared else f"{lines:,} lines of C"
+    waiting = f"compiling {text} with {shlex.join(toolchain.command)}, once: others load the result"
     try:
         with announced(waiting), scratch() as directory:
             content = _make(source, flags, toolchain, directory)
@@ -119,8 +121,8 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
     except TimedOut as error:
         raise ToolchainError(f"the C compiler {error}; {_ADVICE}") from None
     seconds = time.perf_counter() - started
-    log.info("compiled a program of %d lines in %.2f s", lines, seconds)
-    show(1, "compiled", f"{lines} lines of C in {seconds:.2f} s")
+    log.info("compiled %s in %.2f s", text, seconds)
+    show(1, "compiled", f"{text} in {seconds:.2f} s")
     return content
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.sliding import Plan, Window, require_fits
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, as_tuple, emit, normalize_axis, to_shape
+from harp.trace.array.primitives import Axis, as_array, as_tuple, emit, normalize_axis, to_shape
 from harp.trace.scalar.expr import const
 from harp.trace.source_locations import plural, where
 
@@ -13,7 +13,7 @@ __all__ = ["sliding_window_view"]
 
 
 def sliding_window_view(
-    x: object, window_shape: object, axis: object = None, *, subok: bool = False, writeable: bool = False
+    x: object, window_shape: object, axis: Axis = None, *, subok: bool = False, writeable: bool = False
 ) -> Array:
     """All windows of an array: the axes of the windows' elements come last, in place of their axes are their numbers.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.complexes import root_of_squares
@@ -23,7 +24,7 @@ from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
 from harp.trace.array.arithmetic import astype, divide, multiply
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, fold, map_, normalize_axes, normalize_axis
+from harp.trace.array.primitives import Axis, as_array, fold, map_, normalize_axes, normalize_axis
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import computing, f32, f64, real_of
 from harp.trace.scalar.expr import Expr, apply, const, select
@@ -37,7 +38,7 @@ _MATRIX_NORMS = (1, 2, math.inf, -1, -2, -math.inf, "nuc")
 _NEAR = {f32: 80, f64: 600}
 
 
-def vector_norm(x: object, /, *, axis: object = None, keepdims: bool = False, ord: float = 2) -> Array:
+def vector_norm(x: object, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
     """The norm over axes, or over all: (sum of |x|**ord)**(1/ord), with 0, inf and -inf as their limits.
 
     `ord` 0 counts what is not zero, inf is the largest and -inf the smallest magnitude. Integers and bool give float64.
@@ -112,7 +113,7 @@ def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") ->
     return extremum if keepdims else squeeze(extremum, (rows, columns))
 
 
-def norm(x: object, ord: object = None, axis: object = None, keepdims: bool = False) -> Array:
+def norm(x: object, ord: object = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """The norm of vectors along an axis, or of matrices along a pair of axes, as `numpy.linalg.norm`.
 
     Without `ord` it is the square root of the sum of squares: over all elements, along one axis or along two. With it
@@ -164,9 +165,9 @@ def cond(x: object, /, p: object = None) -> Array:
     return chosen(isnan(found) & logical_not(any_(isnan(array), axis=(-2, -1))), math.inf, found)  # of zeros, as NumPy
 
 
-def _given(axis: object, ndim: int) -> tuple[int, ...]:
+def _given(axis: Any, ndim: int) -> tuple[int, ...]:
     """Both axes, in the order in which they were given: rows first."""
-    return (0, 1) if axis is None else tuple(normalize_axis(a, ndim) for a in axis)  # type: ignore[attr-defined]
+    return (0, 1) if axis is None else tuple(normalize_axis(a, ndim) for a in axis)
 
 
 def _inexact(x: object) -> Array:

@@ -11,6 +11,7 @@ from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import max, sum
 from harp.scipy.special.formulas import log1p_ratio, mapped, number
 from harp.trace.array.array import Array
+from harp.trace.array.primitives import Axis
 from harp.trace.scalar.expr import Expr, apply, const, select
 from harp.trace.scalar.formulas import equals, is_nan
 from harp.trace.scalar.ops import Op
@@ -92,7 +93,7 @@ def _divergence(x: Expr, y: Expr) -> Expr:
     return select(near, -(x * (less * less * log1p_ratio(less))), x * _log_of_quotient(x, y) - x + y)
 
 
-def softmax(x: object, axis: object = None) -> Array:
+def softmax(x: object, axis: Axis = None) -> Array:
     """exp(x) / sum(exp(x)) over axes, by default all: `harp.numpy.softmax`, with SciPy's default.
 
     >>> import harp.numpy as hnp
@@ -103,7 +104,7 @@ def softmax(x: object, axis: object = None) -> Array:
     return activation.softmax(x, axis)
 
 
-def log_softmax(x: object, axis: object = None) -> Array:
+def log_softmax(x: object, axis: Axis = None) -> Array:
     """The logarithm of `softmax`: `harp.numpy.log_softmax`, with SciPy's default, which is all axes.
 
     >>> import harp.numpy as hnp
@@ -115,7 +116,7 @@ def log_softmax(x: object, axis: object = None) -> Array:
 
 def logsumexp(
     a: object,
-    axis: object = None,
+    axis: Axis = None,
     b: object = None,
     keepdims: bool = False,
     return_sign: bool = False,

@@ -12,7 +12,7 @@ import numpy as np
 from harp.errors import DTypeError
 from harp.trace.array.array import Array, marked
 from harp.trace.array.conversions import require_device
-from harp.trace.array.primitives import as_array, common_dtype, known_numbers, map_, require_between
+from harp.trace.array.primitives import as_array, common_dtype, known_numbers, map_, meeting_dtype, require_between
 from harp.trace.eval.intervals import Interval, limits, of_buffer
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, Kind, as_dtype, bool_, f64, u64
@@ -242,7 +242,7 @@ def _by_value(compare: _Build, a: object, b: object) -> Array:
     """`compare` of a and b as the numbers that they are: int64 and uint64 would meet in float64, where neighbours are
     equal, and a Python integer need not fit the dtype of what it meets."""
     if _are_integers(a) and _are_integers(b):
-        if common_dtype((a, b))[0] is f64:
+        if meeting_dtype((a, b))[0] is f64:
             x, y = as_array(a), as_array(b)
             return _strengthen(map_(compare, x, y, to=(x.kind, y.kind)))
     elif _are_integers(a) or _are_integers(b):
@@ -253,7 +253,7 @@ def _by_value(compare: _Build, a: object, b: object) -> Array:
         if _may_be_beyond(a) or _may_be_beyond(b):
             x, y = as_array(a), as_array(b)
             return _strengthen(map_(compare, x, y, to=[u64 if v.kind is u64 else dtypes.i64 for v in (x, y)]))
-    return _strengthen(map_(compare, a, b))
+    return _strengthen(map_(compare, a, b, to=meeting_dtype((a, b))[0]))
 
 
 def _are_integers(value: object) -> bool:
@@ -335,7 +335,7 @@ def _is_complex(value: object) -> bool:
 
 def _in_order(name: str, compare: _Build, a: object, b: object) -> Array:
     if _is_complex(a) or _is_complex(b):
-        dtype = common_dtype((a, b))[0].numpy
+        dtype = meeting_dtype((a, b))[0].numpy
         raise DTypeError(f"{name} is not defined for {dtype}, which has no order; compare abs, real or imag{where()}")
     return _by_value(compare, a, b)
 

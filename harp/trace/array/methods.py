@@ -122,6 +122,12 @@ class Methods:
         """The same numbers, in the same memory, for nobody can change it; they stay where the array is donated."""
         return copy(self)
 
+    def block_until_ready(self) -> Self:
+        """The array itself, whose numbers are there: on the processor they are when a call returns; those of another
+        device are copied to the host. In a traced function there is nothing to wait for."""
+        getattr(self, "_value")  # noqa: B009 (a slot of arrays, which asks a device)
+        return self
+
     def view(self, dtype: object = None) -> Self:
         """The array itself, or its bits as elements of another dtype, along the last axis.
 
@@ -190,7 +196,6 @@ _NOT_THERE = {
     **dict.fromkeys(("append", "extend", "insert"), "arrays do not grow: use harp.numpy.concatenate([x, more])"),
     "argpartition": "use .argsort(), or harp.numpy.top_k",
     "backward": "harp.grad(function) is the function that computes the gradient",
-    "block_until_ready": "a call returns when its results are there",
     "choose": "use harp.numpy.select, or harp.numpy.take_along_axis",
     "compress": "use x[mask], or harp.numpy.where in a traced function",
     "cuda": "use harp.device_put(x, device)",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from typing import SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from harp.errors import (
 )
 from harp.trace.array.array import Array, from_numpy, node_of, traced
 from harp.trace.array.foreign import honest, to_numpy
+from harp.trace.array.questions import WIDE, note_promotion
+from harp.trace.array.questions import Operand as Met
 from harp.trace.eval import eager, interpret, intervals
 from harp.trace.eval.intervals import Interval
 from harp.trace.eval.not_finite import require_finite
@@ -51,6 +54,7 @@ from harp.trace.sizes.size import (
 )
 from harp.trace.source_locations import kind_of, plural, registering, short, user_site, where
 
+Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None  # one or several axes, None for all of them
 Scalar = (bool, int, float, complex, Size)
 _PYTHON = {bool, int, float, complex}
 _FLOAT_END = 2**1024 - 2**970  # the first integer that Python does not convert to a float
@@ -178,7 +182,23 @@ _EXACT = frozenset({Array, bool, int, float, complex, np.ndarray})
 
 
 def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
-    """The dtype in which these operands meet, and whether it is still weak."""
+    """The dtype in which these operands meet, and whether it is still weak. A trace notes where float32 ends."""
+    found = meeting_dtype(values)
+    if found[0] in WIDE and not found[1]:
+        level = current()
+        if level is not None and level.scope.promotion is None:
+            note_promotion(level, [_met(value) for value in values], found[0])
+    return found
+
+
+def _met(value: object) -> Met:
+    if isinstance(value, Array):
+        return Met(value, None if value.weak else value.kind, node_of(value))
+    return Met(value, as_dtype(value.dtype) if isinstance(value, (np.ndarray, np.generic)) else None, None)
+
+
+def meeting_dtype(values: Sequence[object]) -> tuple[DType, bool]:
+    """The same for what is only compared, of which nothing is made in that dtype."""
     first = values[0] if values else None
     if type(first) is Array and not first._weak:
         common = first.kind

@@ -1,4 +1,5 @@
-"""Which expression of the user asks for the numbers of a traced array, and what to write instead.
+"""Which expression of the user asks for the numbers of a traced array, or makes float64 of float32, and what to write
+instead.
 
 Python knows where in the source the running instruction stands, so a message can quote the expression and name the
 function that was called. Where there is no source the message does without.
@@ -9,16 +10,17 @@ from __future__ import annotations
 import ast
 import dis
 import linecache
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FrameType, ModuleType
 from typing import NamedTuple
 
 import numpy as np
 
 from harp.lazy import FUNCTIONS
-from harp.trace.array.operators import OF_TORCH
-from harp.trace.graph.node import Input, Node, walk
-from harp.trace.source_locations import position, running_text, shown, user_frame, where
+from harp.trace.graph.node import Constant, Input, Node, walk
+from harp.trace.scalar.dtypes import DType, c64, c128, f32, f64, promote
+from harp.trace.sizes.levels import Level
+from harp.trace.source_locations import Site, position, running_text, shown, user_frame, user_site, where
 
 TRUTH, INTEGER, TEXT = "a truth value", "a Python integer", "the text of the numbers"
 ELEMENT, VALUES, LIST = "a Python number", "the numbers", "a list of the numbers"
@@ -73,13 +75,6 @@ _NOTES = (
         "static_argnames of harp.jit, or choose by harp.numpy.select or harp.switch",
     ),
 )
-# Options of NumPy and PyTorch that functions of harp.numpy do not have.
-_OPTIONS = {
-    "out": "arrays do not change, so use the result",
-    "where": "use harp.numpy.where on the argument or on the result",
-    "initial": "combine it with the result",
-    **OF_TORCH,
-}
 
 
 class Asking(NamedTuple):
@@ -106,10 +101,6 @@ def message(what: str, node: Node, function: str) -> str:
 
 def note_on(text: str) -> str | None:
     """What to add to a TypeError of Python, or of another library, with this text; None for most."""
-    called, _, option = text.partition("() got an unexpected keyword argument ")
-    advice = _OPTIONS.get(option.strip("'"))
-    if advice is not None and callable(getattr(FUNCTIONS["numpy"], called, None)):
-        return f"harp.numpy.{called} has no {option.strip(chr(39))}; {advice}"
     return next((note for parts, note in _NOTES if all(part in text for part in parts)), None)
 
 
@@ -266,3 +257,70 @@ def _resolved(node: ast.expr, frame: FrameType) -> tuple[object, str | None]:
         if isinstance(place, ModuleType):
             return getattr(place, node.attr, None), f"{name}.{node.attr}"
     return None, None
+
+
+NARROW, WIDE = (f32, c64), (f64, c128)
+
+
+class Operand(NamedTuple):
+    """A value that meets others, its dtype, None if it takes theirs, and the node that it is, if it is traced."""
+
+    value: object
+    dtype: DType | None
+    node: Node | None
+
+
+def note_promotion(level: Level, operands: Sequence[Operand], common: DType) -> None:
+    """Note in the scope of a trace that these operands meet in float64 (or complex128), if one of them is float32 (or
+    complex64)."""
+    narrow = next((operand.dtype for operand in operands if operand.dtype in NARROW), None)
+    wide = next((o for o in operands if o.dtype and o.dtype not in NARROW and promote([f32, o.dtype]) in WIDE), None)
+    site = user_site()
+    if narrow is None or wide is None or site is None:
+        return
+    found = asking()
+    name = _written(found, operands, wide)
+    kind, advice = _described(level, wide, name or "it")
+    who = f"`{shown(name)}`, {kind}" if name else kind
+    in_what = f" in `{shown(found.text)}`" if found else ""
+    text = f"{narrow.numpy} becomes {common.numpy}{in_what}, by {who}; {advice}"
+    level.scope.promotion = text, site
+
+
+def _written(found: Asking | None, operands: Sequence[Operand], one: Operand) -> str | None:
+    """One of the operands as the user has written it, where it is found: a side of an operator, or a name."""
+    if found is None:
+        return None
+    if isinstance(found.node, ast.BinOp) and len(operands) == 2:
+        return ast.unparse(found.node.left if one is operands[0] else found.node.right)
+    frame = found.frame
+    for node in ast.walk(found.node):
+        if isinstance(node, ast.Name) and frame.f_locals.get(node.id, frame.f_globals.get(node.id)) is one.value:
+            return node.id
+    return None
+
+
+def _described(level: Level, operand: Operand, name: str) -> tuple[str, str]:
+    """What an operand is, and what to write instead."""
+    value, dtype, node = operand
+    assert dtype is not None
+    kind = f"an array of {dtype.numpy}"
+    if isinstance(value, np.generic):
+        return f"a number of NumPy, {dtype.numpy}", f"write float({name}), which takes the dtype of what it meets"
+    if dtype.is_integer:
+        return kind, f"write {name}.astype(harp.numpy.float32), or arange(3.0) for arange(3)"
+    if isinstance(node, Input):
+        return f"an argument of {dtype.numpy}", f"call the function with {name} as float32"
+    if node is None or isinstance(node, Constant):
+        return f"{kind} from outside of the function", "convert it once, before the function: .astype(numpy.float32)"
+    made = _made_at(level, node)
+    place = f" made at {made[0]}:{made[1]}" if made else ""
+    return kind + place, "give it dtype=harp.numpy.float32 where it is made, or set harp.default_dtype('float32')"
+
+
+def _made_at(level: Level | None, node: Node) -> Site | None:
+    while level is not None:
+        if node in level.sites:
+            return level.sites[node]
+        level = level.parent
+    return None

@@ -42,6 +42,7 @@ from harp.trace.index.polynomial import (
 )
 from harp.trace.sizes.equations import Facts, take_apart
 from harp.trace.sizes.integer_checks import IntegerCheck
+from harp.trace.source_locations import Site
 
 # There may be many of them for one question, and a proof that is missed costs no more than another guard.
 _STEPS = 100
@@ -135,6 +136,7 @@ class Scope:
         self.quotients: list[tuple[Symbol, Index]] = []
         self.guards: list[Guard] = []
         self.pins: list[str] = []  # sizes whose numbers were asked for, and where
+        self.promotion: tuple[str, Site] | None = None  # where float32 first became float64, and by which operand
         # Of the arrays that the trace is given: shape and bytes of an element.
         self.arrays: list[tuple[tuple[Index, ...], int]] = []
         self.integer_checks: dict[tuple[Node, Interval], IntegerCheck] = {}  # of Python integers among the arguments

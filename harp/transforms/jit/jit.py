@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial, update_wrapper
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, NamedTuple, ParamSpec, TypeVar, overload
 from weakref import ref
 
 import attrs
@@ -68,9 +68,9 @@ from harp.transforms.jit.calls import (
 )
 from harp.transforms.jit.declared import Declared, declare_all, declared_signature
 from harp.transforms.jit.static import NO_STATIC, Call, Static, StaticParameters, donated_parameters, static_parameters
-from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins
+from harp.transforms.jit.waiting import announced_trace, making, warn_of_pins, warn_of_promotion
 from harp.transforms.pickling import Travelling, arrived, name_of, portable, token_of
-from harp.transforms.typed import ArrayLike, P, R
+from harp.transforms.typed import ArrayLike, P, R, Transformed
 
 if TYPE_CHECKING:
     from harp.transforms.jit.profile import Profile
@@ -78,6 +78,9 @@ if TYPE_CHECKING:
     from harp.transforms.jit.programs import CompiledProgram
     from harp.transforms.jit.stages import Stages
 from harp.transforms.staging import called_at_once
+
+_S = TypeVar("_S")  # what a method is called on
+_Q = ParamSpec("_Q")  # and its other parameters
 
 
 @attrs.frozen(eq=False)
@@ -156,6 +159,20 @@ on_search.append(_switch)
 on_device.append(_switch)
 
 
+class Options(NamedTuple):
+    """What `jit` was told about a function."""
+
+    static: StaticParameters
+    donated: StaticParameters
+    declared: Declared | None
+    compiler: CompileOptions
+    threads: int | None
+    check: bool
+    search: bool  # for NaN and infinities in results, whatever the settings say
+    device: str | None  # None for the device of the settings
+    warn_promotion: bool
+
+
 class JitFunction(Travelling, Generic[P, R]):
     """A compiled function, which `jit` makes: called like the function. As an attribute of a class it is a method.
 
@@ -165,29 +182,13 @@ class JitFunction(Travelling, Generic[P, R]):
     (Array([2., 2.]), 1)
     """
 
-    def __init__(
-        self,
-        function: Callable[P, R],
-        static: StaticParameters,
-        donated: StaticParameters,
-        signature: Declared | None,
-        options: CompileOptions,
-        threads: int | None,
-        check: bool,
-        search: bool,
-        device: str | None,
-    ) -> None:
+    def __init__(self, function: Callable[P, R], how: Options) -> None:
         update_wrapper(self, function, updated=())
         self._function: Callable[..., Any] = function
-        self._static = static
-        self._has_static = bool(static)
-        self._donated = donated
-        self._declared = signature
-        self._options = options
-        self._threads = threads
-        self._check = check
-        self._device = device  # None for the device of the settings
-        self._search = search  # search results for NaN and infinities, whatever the settings say
+        self._how = how
+        self._static, self._donated, self._declared, self._options, self._threads, self._check = how[:6]
+        self._search, self._device = how.search, how.device
+        self._has_static = bool(how.static)
         self._copies = False  # whether a copy of arguments between devices was warned of
         self._lock = threading.RLock()
         self._forgotten = 0  # the number of programs that were dropped
@@ -243,16 +244,18 @@ class JitFunction(Travelling, Generic[P, R]):
                 return called_at_once(self._function, args, kwargs)
             return self._slow_call(static, dynamic, named)
         except Exception as error:
-            shorten(error)
+            shorten(error, self._function)
             raise
 
     @overload
     def __get__(self, instance: None, owner: type | None = None) -> JitFunction[P, R]: ...
 
     @overload
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
+    def __get__(
+        self: JitFunction[Concatenate[_S, _Q], R], instance: _S, owner: type | None = None
+    ) -> Transformed[_Q, R]: ...
 
-    def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]:
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None or isinstance(self._function, staticmethod):
             return self
         return MethodType(self, instance)
@@ -263,8 +266,7 @@ class JitFunction(Travelling, Generic[P, R]):
         name = name_of(self)
         if name is not None:
             return name
-        made = (self._static, self._donated, self._declared, self._options, self._threads, self._check, self._search)
-        return arrived, (token_of(self), JitFunction, portable(self._function), *made, self._device), self._names()
+        return arrived, (token_of(self), JitFunction, portable(self._function), self._how), self._names()
 
     def _unpack(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Call:
         leaves, treedef = flatten([dynamic, named] if named else dynamic)
@@ -345,6 +347,8 @@ class JitFunction(Travelling, Generic[P, R]):
         begin(self._device)
         scope, arguments, traced, signature = self._traced(call, has_named)
         warn_of_pins(function_name(self._function), earlier + 1, scope.pins)
+        if self._how.warn_promotion and scope.promotion is not None:
+            warn_of_promotion(function_name(self._function), *scope.promotion)
         searches = not profiling and (settings.nans or self._search)
         # A search for the origin of a NaN reads the arguments again, so these are not donated.
         donated = () if searches or profiling else call.donated
@@ -454,7 +458,9 @@ class JitFunction(Travelling, Generic[P, R]):
             sizes = [scope.origins[s] for s in signature.sizes]
             graph, _ = numbered(traced.graph, calls_lapack(device))
             with announced(making(name, traced.graph)):
-                return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check, device)
+                return stages_of(
+                    name, graph, call.donated, sizes, given, self._threads, self._check, device, scope.promotion
+                )
 
     def profile(self, *args: Tree, **kwargs: Tree) -> Profile:
         """How long each kernel takes in a call with these arguments, beside what it moves and computes, and what the
@@ -500,6 +506,7 @@ def jit(
     threads: int | None = None,
     check: bool | None = None,
     device: str | None = None,
+    warn_promotion: bool = False,
 ) -> JitFunction[P, R]: ...
 
 
@@ -516,6 +523,7 @@ def jit(
     threads: int | None = None,
     check: bool | None = None,
     device: str | None = None,
+    warn_promotion: bool = False,
 ) -> Callable[[Callable[P, R]], JitFunction[P, R]]: ...
 
 
@@ -531,6 +539,7 @@ def jit(
     threads: int | None = None,
     check: bool | None = None,
     device: str | None = None,
+    warn_promotion: bool = False,
 ) -> JitFunction[P, R] | Callable[[Callable[P, R]], JitFunction[P, R]]:
     """Compile a function of trees of arrays; use it as `@harp.jit`.
 
@@ -544,10 +553,10 @@ def jit(
     - `signature`: declared dtypes and sizes, an entry for each argument, as in `signature=(harp.f32["n", 3], None)`.
     - `options`: how the C is compiled, see `harp.CompileOptions`.
     - `threads`: how many threads run this function's loops, if not as many as `harp.set_threads` says.
-    - `check`: with True a result that has a NaN or an infinity raises NotFiniteError, which names the line where it
-      was made, as within `harp.debug.nans`; and each index is compared with its array before memory is touched, so
-      that a mistake of harp is an AddressError. Such programs are slow. None asks the environment, HARP_CHECK.
+    - `check`: with True a NaN or an infinity in a result raises NotFiniteError, which names the line where it was made,
+      and each index is compared with its array (AddressError). Such programs are slow. None asks HARP_CHECK.
     - `device`: where the function runs and its results are, if not where `harp.default_device` says.
+    - `warn_promotion`: with True a PromotionWarning tells where a float32 array first becomes float64.
 
     Raises DeviceError for a device that does not work; and, at a call, ArgumentError, UnsupportedDTypeError,
     SignatureError, ShapeError, StaticArgumentError, DeviceError, OutputError, LeakedTracerError, DonatedError,
@@ -574,8 +583,7 @@ def jit(
         static = static_parameters(f, static_argnums, static_argnames)
         donated = donated_parameters(f, donate_argnums, donate_argnames, static)
         declared = None if signature is None else declared_signature(f, signature, static)
-        return JitFunction(
-            f, static, donated, declared, options or CompileOptions(), threads, checked, check is True, where_to_run
-        )
+        given = options or CompileOptions(), threads, checked, check is True, where_to_run, warn_promotion
+        return JitFunction(f, Options(static, donated, declared, *given))
 
     return decorate if function is None else decorate(function)

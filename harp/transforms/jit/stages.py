@@ -24,6 +24,7 @@ from harp.lower.schedule.build import Built
 from harp.lower.schedule.schedule import Schedule
 from harp.trace.graph.graph import Graph
 from harp.trace.sizes.signature import canonical
+from harp.trace.source_locations import Site
 from harp.transforms.jit.lowering import printed, to_be_shown
 
 # The most characters of a polynomial in the summary; its lowest terms are left out.
@@ -34,7 +35,8 @@ _WIDEST = 60
 class Stages:
     """What became of a function, stage by stage: print it for a summary, print a part of it, or look at `html()`.
 
-    `sizes` says what the sizes of the program are, in their order. In a notebook it shows its page.
+    `sizes` says what the sizes of the program are, in their order, and `promotion` where a float32 array first becomes
+    float64; it is empty if none does. In a notebook it shows its page.
 
     >>> import harp, numpy as np
     >>> print(harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)))
@@ -63,6 +65,7 @@ class Stages:
     _name: str  # of the function
     _inputs: tuple[str, ...]
     _text: Callable[[], ProgramText]  # made when it is first asked for
+    promotion: str = ""  # where a float32 array first becomes float64, and by which operand
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *self._amounts(), *self._how_to_see()])
@@ -110,6 +113,10 @@ class Stages:
         return [
             *lines,
             *([textwrap.fill(f"for {where}", 110, initial_indent="  ", subsequent_indent="    ")] * bool(where)),
+            *(
+                [textwrap.fill(self.promotion, 110, initial_indent="  ", subsequent_indent="    ")]
+                * bool(self.promotion)
+            ),
         ]
 
     def _how_to_see(self) -> list[str]:
@@ -214,6 +221,7 @@ def stages_of(
     threads: int | None,
     check: bool = False,
     device: str = CPU,
+    promotion: tuple[str, Site] | None = None,
 ) -> Stages:
     """Lower the graph of a function for a device, without compiling. `names` and values of its sizes stand in its
     order."""
@@ -233,4 +241,5 @@ def stages_of(
         name,
         tuple(node.name for node in graph.inputs),
         cache(partial(printed, backend.text, lowered.program)),
+        "" if promotion is None else f"{promotion[1][0]}:{promotion[1][1]}: {promotion[0]}",
     )

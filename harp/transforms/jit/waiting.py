@@ -6,11 +6,13 @@ A loop of Python is unrolled into the graph, step by step, and all that comes af
 from __future__ import annotations
 
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from harp.config import log
+from harp.errors import PromotionWarning
 from harp.progress import announced, tick
 from harp.trace.graph.graph import Graph
 from harp.trace.sizes.levels import Level, on_growth
@@ -88,3 +90,8 @@ def warn_of_pins(name: str, count: int, pins: Sequence[str]) -> None:
             "it is in print(f.signatures[-1])",
             *(name, count, pins[0]),
         )
+
+
+def warn_of_promotion(name: str, text: str, site: Site) -> None:
+    """Warn of the first float32 array of a trace that becomes float64."""
+    warnings.warn_explicit(f"{name!r}: {text}", PromotionWarning, *site)

@@ -468,9 +468,9 @@ def test_a_damaged_object_is_made_again(directory):
 
 
 def test_a_slow_compiler_is_announced(tmp_path, monkeypatch, caplog):
-    said, say = tmp_path / "said", progress._say
+    said, say = tmp_path / "said", progress._Wait._say
     monkeypatch.setattr(progress, "PATIENCE", 0.2)
-    monkeypatch.setattr(progress, "_say", lambda text: (say(text), said.touch()))
+    monkeypatch.setattr(progress._Wait, "_say", lambda wait, text: (say(wait, text), said.touch()))
     wait = f'for i in $(seq 1000); do [ -e "{said}" ] && break; sleep 0.1; done'
     slow = script(tmp_path / "slow-cc", f'case "$*" in *program.so*) {wait};; esac; exec {CC} "$@"')
     monkeypatch.setenv("HARP_CC", str(slow))
@@ -478,6 +478,14 @@ def test_a_slow_compiler_is_announced(tmp_path, monkeypatch, caplog):
     with caplog.at_level("INFO", "harp"):
         assert build_and_load(Source((Unit(SOURCE),)), CompileOptions()) is not None
     assert [m for m in caplog.messages if m.startswith("compiling 1 lines of C with ") and "slow-cc" in m]
+
+
+def test_what_programs_share_is_not_counted_in_lines(tmp_path, caplog):
+    shared = Unit("int harp_of_a_test(void) { return 1; }", shared=True)  # as a line that includes a file of harp
+    with caplog.at_level("INFO", "harp"):
+        build_and_load(Source((shared,)), CompileOptions())
+    assert [m for m in caplog.messages if m.startswith("compiled functions that programs share in ")]
+    assert not [m for m in caplog.messages if "0 lines" in m]
 
 
 @pytest.mark.slow

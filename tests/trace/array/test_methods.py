@@ -186,3 +186,9 @@ def test_gradients_of_divide_and_power():
     npt.assert_allclose(harp.grad(lambda x: x.at[0].divide(4.0).sum())(x), [0.25, 1.0])
     npt.assert_allclose(harp.grad(lambda x: x.at[0].power(3.0).sum())(x), [12.0, 1.0])
     npt.assert_allclose(harp.grad(lambda x: x.at[0].apply(hnp.exp).sum())(x), [np.exp(2.0), 1.0])
+
+
+def test_waiting_for_an_array():
+    x = hnp.asarray([1.0, 2.0])
+    assert x.block_until_ready() is x
+    assert harp.jit(lambda x: (x * 2).block_until_ready())(x).tolist() == [2.0, 4.0]
