@@ -147,7 +147,7 @@ class _Source:
         self.named: dict[str, str] = {}  # kernels by their text
         # The texts of kernels; those with code of the user, and with C's macros for that, come last.
         self.kernels: dict[bool, list[str]] = {False: [], True: []}
-        self.tables: dict[str, str] = {}  # captured arrays by their text
+        self.tables: dict[tuple[str, str], str] = {}  # captured arrays by type and content
         self.uses: set[str] = {"harp_take"}
         self.codes = {code: k for k, code in enumerate(_CODES, 1)}
         self.messages = ["", *_CODES.values()]
@@ -166,7 +166,7 @@ class _Source:
             *self.kernels[False],
             *[bundle.headers([f'#include "{HEADER}"'])] * any(self.kernels[True]),
             *self.kernels[True],
-            *(f"static const {text};" for text in self.tables),
+            *(f"static const {kind} {name}{content}" for (kind, content), name in self.tables.items()),
             *runs,
             *public,
         ]
@@ -273,9 +273,8 @@ class _Source:
             texts = map(str, numbers.tolist())
         else:
             texts = (literal(const(number, dtype)) for number in numbers.tolist())
-        content = ", ".join(texts) or "0"
-        name = f"harp_table{len(self.tables)}"
-        return self.tables.setdefault(f"{TYPES[dtype]} {name}[{max(numbers.size, 1)}] = {{{content}}}", name)
+        content = f"[{max(numbers.size, 1)}] = {{{', '.join(texts) or '0'}}};"
+        return self.tables.setdefault((TYPES[dtype], content), f"harp_table{len(self.tables)}")
 
 
 def _library(called: Sequence[LibraryRoutine], name: str) -> Iterator[str]:
