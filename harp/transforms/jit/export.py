@@ -16,6 +16,7 @@ from harp.backends import get
 from harp.backends.c.emit.standalone import Entry, Parameter, standalone
 from harp.errors import ArgumentError, ExportError
 from harp.lower.loopir.program import Program
+from harp.lower.target import Target
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import KernelSource
@@ -38,6 +39,8 @@ _WORDS = set(
     "protected public register restrict return scratch short signed sizeof static struct switch template this throw "
     "true try typedef union unsigned using virtual void volatile while xor code bytes messages".split()
 )
+# The machine that loops are made for: the file is the same wherever it is written, if there are such multiply-adds.
+_VECTOR, _CORES = 32, 8
 _NAME = re.compile(r"(?!harp_)[A-Za-z]\w*", re.ASCII)
 _Exported = tuple[Callable[..., Tree], *tuple[object, ...]]
 
@@ -70,8 +73,9 @@ def export(entries: Mapping[str, _Exported], path: str | os.PathLike[str], name:
     for label in (name, *entries):
         if not isinstance(label, str) or not _NAME.fullmatch(label):
             raise ArgumentError(f"{label!r} is no name of a file or a function of C, or begins with harp_{where()}")
-    target = get("c").target()
-    assert target is not None
+    here = get("c").target()
+    assert here is not None
+    target = Target(vector_bytes=_VECTOR, fma=here.fma, cores=_CORES)
     made = []
     for label, entry in entries.items():
         if not isinstance(entry, tuple) or not entry:

@@ -56,7 +56,13 @@ _HEAD = """\
 #pragma GCC diagnostic ignored "-Wunused-const-variable"
 """
 _FAST = """\
-#if !defined({}_PORTABLE) && (!defined(HARP_FMA) || defined(__FMA__) || defined(__ARM_FEATURE_FMA))
+#if defined({}_PORTABLE) || !defined(__OPTIMIZE__)
+#define HARP_PLAIN
+#elif defined(HARP_FMA) && !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
+#define HARP_PLAIN
+#endif
+#if !defined(HARP_PLAIN)
+#define HARP_BY_NAME
 {}
 #else
 {}
@@ -67,7 +73,7 @@ _FUSING = """\
 #pragma clang fp contract(fast)
 #elif defined(HARP_FMA)
 #pragma GCC push_options
-#pragma GCC optimize("fp-contract=fast")
+#pragma GCC optimize("fp-contract=fast", "expensive-optimizations")
 #endif
 {}
 #if defined(__clang__)

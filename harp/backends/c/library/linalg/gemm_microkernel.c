@@ -28,7 +28,7 @@ INLINE void tile(const int height, const int vectors, OPERANDS)
     for (; depth > 0; --depth) {
         UNROLLED_FOR(int j = 0; j < vectors; ++j) right[j] = load(b + j * LANES);
         UNROLLED_FOR(int i = 0; i < height; ++i)
-            UNROLLED_FOR(int j = 0; j < vectors; ++j) sums[i][j] += rows[i / 3][i % 3 * a_row] * right[j];
+            UNROLLED_FOR(int j = 0; j < vectors; ++j) ADD_PRODUCT(sums[i][j], rows[i / 3][i % 3 * a_row], right[j]);
         UNROLLED_FOR(int i = 0; i < height; i += 3) rows[i / 3] += a_step;
         b += b_step;
     }
