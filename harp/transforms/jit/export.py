@@ -33,11 +33,14 @@ from harp.trace.trees import Tree, labels, unflatten
 from harp.transforms.jit.lowering import printed, to_be_shown
 
 # Words of C and C++, which are no names there.
-_WORDS = set(
-    "and asm auto bool break case catch char class const continue default delete do double else enum explicit export "
-    "extern false float for friend goto if inline int int64_t long mutable namespace new not NULL operator or private "
-    "protected public register restrict return scratch short signed sizeof static struct switch template this throw "
-    "true try typedef union unsigned using virtual void volatile while xor code bytes messages".split()
+_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """and asm auto bool break bytes case catch char class code const continue default delete do double else enum
+        explicit export extern false float for friend goto if inline int int64_t long mutable namespace new not NULL
+        operator or private protected public register restrict return scratch short signed sizeof static struct switch
+        template this throw true try typedef union unsigned using virtual void volatile while xor""",
+    )
 )
 # The machine that loops are made for: the file is the same wherever it is written, if there are such multiply-adds.
 _VECTOR, _CORES = 32, 8
@@ -59,14 +62,16 @@ def export(entries: Mapping[str, _Exported], path: str | os.PathLike[str], name:
     Python or LAPACK, with its line; OSError where files cannot be written; and what tracing raises, such as
     InconclusiveSizeError.
 
-    >>> import harp, tempfile
+    >>> import harp, pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     export({"twice": (lambda x: x * 2, harp.f32["n"])}, folder, "numbers")
-    ...     print(*[line for line in open(f"{folder}/numbers.h") if "twice" in line][:4], sep="")
+    ...     header = pathlib.Path(folder, "numbers.h").read_text()
+    >>> print(*[line for line in header.splitlines() if "twice" in line], sep="\\n")
     /* numbers: twice; written by harp.export
     /* twice: (x: float32[n]) -> (out: float32[n]) */
     int numbers_twice_shapes(int64_t n, int64_t out[1]);
     int64_t numbers_twice_scratch(int64_t n);
+    int numbers_twice(const float *x, float *out, int64_t n, void *scratch);
     """
     if not isinstance(entries, Mapping) or not entries:
         raise ArgumentError(f"entries is a dict of functions with arguments, not {kind_of(entries)}{where()}")
@@ -102,7 +107,8 @@ def _require_exportable(label: str, graph: Graph, scope: Scope) -> None:
 def _not_exportable(graph: Graph, scope: Scope) -> Iterator[tuple[str, Site | None]]:
     yield from _calls(graph)
     for check in scope.integer_checks.values():
-        yield f"a Python integer that {check.complaint} is refused at each call, by Python; give it a dtype{check.place}", None
+        text = f"a Python integer that {check.complaint} is refused at each call, by Python; give it a dtype"
+        yield f"{text}{check.place}", None
     for claim in unproved(graph, [guard._replace(index=scope.resolve(guard.index)) for guard in scope.guards]):
         yield "that a view stays inside its array is asked at each call, by Python", claim.site
 

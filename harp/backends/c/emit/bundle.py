@@ -41,8 +41,9 @@ _DIRECTIVE = re.compile(r"^ *#(?:[^\n]*\\\n)*[^\n]*\n", re.MULTILINE)
 _MACRO = re.compile(r"^ *# *define (\w+)|\b([A-Za-z_]\w*)##", re.MULTILINE)
 # The functions that a unit is for.
 _EXPORTED = re.compile(r"\b(?:KERNEL|OF_\w+)\((\w+)\)")
-_WORDS = set("char const double enum extern float int long short signed sizeof static struct typedef void KERNEL".split())
-_WORDS |= {"inline", "OF_DTYPE", "OF_HALF", "OF_BITS"}
+# Names outside of functions that no unit defines.
+_WORDS = {"const", "double", "enum", "inline", "int", "sizeof", "static", "struct", "typedef", "void"}
+_WORDS |= {"KERNEL", "OF_BITS", "OF_DTYPE", "OF_HALF"}
 
 
 @cache
@@ -86,7 +87,8 @@ def unit(routine: LibraryRoutine, number: int) -> str:
     body = _renamed(_own(_content(routine.file), set()), f"u{number}_")
     defined = [*macros, *re.findall(r"^ *# *define (HARP_\w+)", body, re.MULTILINE)]
     lines = [f"#define {name} {value}" for name, value in macros.items()]
-    return "\n".join([f"/* {routine.name} */", *lines, body, *(f"#undef {name}" for name in dict.fromkeys(defined)), ""])
+    undone = [f"#undef {name}" for name in dict.fromkeys(defined)]
+    return "\n".join([f"/* {routine.name} */", *lines, body, *undone, ""])
 
 
 def without_includes(code: str) -> str:

@@ -17,7 +17,7 @@ are plain loops with the same bits.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.backends.c.emit import bundle
@@ -50,7 +50,8 @@ _HEAD = """\
 #pragma STDC FP_CONTRACT OFF
 #pragma clang diagnostic ignored "-Wunused-function"
 #else
-#pragma GCC optimize("fp-contract=off", "wrapv")
+#pragma GCC optimize("fp-contract=off", "wrapv", "no-math-errno", "no-trapping-math")
+#pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 #pragma GCC diagnostic ignored "-Wunused-const-variable"
@@ -269,6 +270,7 @@ class _Source:
 
     def _table(self, array: NDArray) -> str:
         """The name of a captured array."""
+        texts: Iterable[str]
         dtype = as_dtype(array.dtype)
         numbers = array.reshape(-1)
         if dtype.is_complex:

@@ -107,8 +107,8 @@ def compiled(folder: Path, name: str, main: str, command: Sequence[str] = (), fl
     """The program of this main function, in C unless it is compiled as C++."""
     (folder / "main.c").write_text(main)
     program = folder / "main"
-    run = [*(command or (GCC,)), *STRICT, *flags, "-o", str(program), str(folder / "main.c"), str(folder / f"{name}.c"), "-lm"]
-    subprocess.run(run, check=True, cwd=folder, timeout=200)
+    files = ["-o", str(program), "main.c", f"{name}.c", "-lm"]
+    subprocess.run([*(command or (GCC,)), *STRICT, *flags, *files], check=True, cwd=folder, timeout=600)
     return program
 
 
