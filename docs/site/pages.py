@@ -22,7 +22,7 @@ NAVIGATION = {
     "Start": ["getting-started", "recipes", "from-numpy", "from-jax", "scale-out"],
     "Guide": [
         *("transforms", "control-flow", "random", "indexing", "sorting", "sizes-and-guards", "dtypes", "elementwise"),
-        *("special", "convolutions", "networks", "optimisers", "gradients", "array-api", "custom"),
+        *("special", "convolutions", "networks", "optimisers", "gradients", "array-api", "custom", "export"),
     ],
     "When something is wrong": ["errors", "debugging", "seeing", "reliability"],
     "Speed": ["cost", "profiling", "performance", "backends"],

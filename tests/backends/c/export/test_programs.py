@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -162,3 +165,33 @@ def test_kernels_of_the_user(tmp_path):
     f = lambda x: hnp.sqrt(scaled(hnp.float32(2), x)) + x
     harp.export({"f": (f, f32["n"])}, tmp_path, "own")
     same_bits(tmp_path, "own", "f", f, [((n,), (np.linspace(0, 3, n, dtype=np.float32),)) for n in (0, 1, 30)])
+
+
+OTHERS = {
+    "aarch64": (("aarch64-linux-gnu-gcc",), ("-O2", "-static"), ("qemu-aarch64",)),
+    "zig": ((sys.executable, "-m", "ziglang", "cc"), ("-O2",), ()),
+    "wasm": ((sys.executable, "-m", "ziglang", "cc"), ("-O2", "-target", "wasm32-wasi"), ("node", "--no-warnings")),
+}
+_WASI = """
+import { readFile } from 'node:fs/promises';
+import { WASI } from 'node:wasi';
+const wasi = new WASI({ version: 'preview1', args: [], env: {}, preopens: {} });
+const module = await WebAssembly.compile(await readFile(process.argv[2]));
+wasi.start(await WebAssembly.instantiate(module, wasi.getImportObject()));
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", OTHERS)
+def test_other_compilers_and_machines(tmp_path, machine):
+    command, flags, runner = OTHERS[machine]
+    missing = [tool for tool in (command[0], *runner[:1]) if not shutil.which(tool)]
+    if missing or ("ziglang" in command and not importlib.util.find_spec("ziglang")):
+        pytest.skip(f"needs {missing or 'ziglang'}")
+    if machine == "wasm":
+        (tmp_path / "run.mjs").write_text(_WASI)
+        runner = (*runner, str(tmp_path / "run.mjs"))
+    step = harp.value_and_grad(loss, argnums=(0, 1))
+    harp.export({"step": (step, *NETWORK)}, tmp_path, "net")
+    # The sign of a NaN, which a batch of none has, is the processor's.
+    same_bits(tmp_path, "net", "step", step, cases_of(NETWORK, SIZES[:3]), flags, command, runner)
