@@ -2,8 +2,8 @@
 
     python examples/export_digits.py --epochs 20
 
-`harp.export` writes `digits.c` and `digits.h` with two functions, the train step and the prediction, that share kernels.
-A main function in C of some sixty lines reads the digits and the first weights, trains, and prints the accuracy. Python
+`harp.export` writes `digits.c` and `digits.h` with two functions that share kernels, a train step and the prediction. A
+main function in C of some sixty lines reads the digits and the first weights, trains, and prints the accuracy. Python
 then does the same, and compares: all weights have the same bits. The data are the 1,797 digits of scikit-learn.
 """
 
@@ -64,8 +64,9 @@ int main(int count, char **arguments)
     for (int epoch = atoi(arguments[5]); epoch > 0; --epoch)
         for (int64_t first = 0; first < rows; first += batch) {
             const int64_t n = rows - first < batch ? rows - first : batch;
-            require(digits_step(weights[0], weights[1], weights[2], weights[3], images + first * FEATURES, labels + first,
-                                next[0], next[1], next[2], next[3], &loss, n, scratch));
+            const float *const x = images + first * FEATURES;
+            require(digits_step(weights[0], weights[1], weights[2], weights[3], x, labels + first, next[0], next[1],
+                                next[2], next[3], &loss, n, scratch));
             for (int k = 0; k < WEIGHTS; ++k) {
                 float *const old = weights[k];
                 weights[k] = next[k];
@@ -73,7 +74,8 @@ int main(int count, char **arguments)
             }
         }
     int64_t *const found = malloc((size_t)tests * sizeof *found), right = 0;
-    require(digits_predict(weights[0], weights[1], weights[2], weights[3], images + rows * FEATURES, found, tests, NULL));
+    const float *const unseen = images + rows * FEATURES;
+    require(digits_predict(weights[0], weights[1], weights[2], weights[3], unseen, found, tests, NULL));
     for (int64_t k = 0; k < tests; ++k) right += found[k] == labels[rows + k];
     fprintf(stderr, "in C:      loss %.6f, accuracy %.1f%%\\n", (double)loss, 100.0 * (double)right / (double)tests);
     for (int k = 0; k < WEIGHTS; ++k) fwrite(weights[k], sizeof(float), sizes[k], stdout);

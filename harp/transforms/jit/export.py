@@ -44,8 +44,6 @@ _WORDS = frozenset(
 )
 # The machine that loops are made for: the file is the same wherever it is written, if there are such multiply-adds.
 _VECTOR, _CORES = 32, 8
-# What the names of functions end with that are written besides those of the entries.
-_OWN = ("shapes", "scratch", "message")
 _NAME = re.compile(r"(?!harp_)[A-Za-z]\w*", re.ASCII)
 _Exported = tuple[Callable[..., Tree], *tuple[object, ...]]
 
@@ -80,8 +78,8 @@ def export(entries: Mapping[str, _Exported], path: str | os.PathLike[str], name:
     for label in (name, *entries):
         if not isinstance(label, str) or not _NAME.fullmatch(label):
             raise ArgumentError(f"{label!r} is no name of a file or a function of C, or begins with harp_{where()}")
-        if label in _OWN or (label in entries and any(f"{label}_{own}" in entries for own in _OWN)):
-            raise ArgumentError(f"{label!r} and what harp adds to it are not free: another function has the name{where()}")
+    for taken in {"message", *(f"{label}_{own}" for label in entries for own in ("shapes", "scratch"))} & {*entries}:
+        raise ArgumentError(f"entry {taken!r} has the name of another function of the file{where()}")
     here = get("c").target()
     assert here is not None
     target = Target(vector_bytes=_VECTOR, fma=here.fma, cores=_CORES)

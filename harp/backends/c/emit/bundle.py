@@ -91,11 +91,6 @@ def unit(routine: LibraryRoutine, number: int) -> str:
     return "\n".join([f"/* {routine.name} */", *lines, body, *undone, ""])
 
 
-def without_includes(code: str) -> str:
-    """A piece of C whose headers stand before it."""
-    return _INCLUDE.sub("", code)
-
-
 def _own(code: str, seen: set[str]) -> str:
     """A file of a unit with its parts in place of their includes, each once."""
 

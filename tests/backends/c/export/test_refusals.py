@@ -68,7 +68,7 @@ MISTAKES = {
     "no function": ({"f": (3, f32["n"])}, "file", "export takes a function first"),
     "both": ({"f": (hnp.add, f32["n"], np.ones(3))}, "file", "either signatures or arrays"),
     "name": ({"f": (hnp.sin, f32["n"])}, "a file", "no name of a file"),
-    "taken": ({"f": (hnp.sin, f32["n"]), "f_shapes": (hnp.sin, f32["n"])}, "file", "another function has the name"),
+    "taken": ({"f": (hnp.sin, f32["n"]), "f_shapes": (hnp.sin, f32["n"])}, "file", "of another function of the file"),
     "entry": ({"2f": (hnp.sin, f32["n"])}, "file", "'2f' is no name"),
 }
 
