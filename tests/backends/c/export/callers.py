@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -118,6 +119,7 @@ def run(program: Sequence[str], cases: Sequence[tuple[Sequence[int], Sequence[np
     for sizes, arrays in cases:
         text += np.array(sizes, np.int64).tobytes() + b"\n"
         text += np.array([a.nbytes for a in arrays], np.int64).tobytes() + b"".join(a.tobytes() for a in arrays)
-    done = subprocess.run(program, input=text, capture_output=True, timeout=200)
+    environment = os.environ | {"OMP_NUM_THREADS": "3"}
+    done = subprocess.run(program, input=text, capture_output=True, timeout=200, env=environment)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout
