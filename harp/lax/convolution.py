@@ -101,7 +101,9 @@ def conv_general_dilated(
     `lhs_dilation` and `rhs_dilation` the distance between elements of the array, and of a window. With
     `feature_group_count` the features, or with `batch_group_count` the batch, and the output features are so many
     groups, which do not mix. `precision` changes nothing; `preferred_element_type` is the dtype of the result, and of
-    the sum if it is the wider one. All may be sizes. Outside of the array are zeros, which are multiplied like others.
+    the sum if it is the wider one. All may be sizes. Outside of the array are zeros, which are multiplied like others:
+    infinities beside them give NaN. Zeros between elements are left out where `lhs_dilation` is a number; for that the
+    kernel is filled up with zeros to a multiple of it.
 
     Raises ShapeError for sizes that do not fit, ArgumentError for other options.
 

@@ -25,6 +25,7 @@ from harp.lower.graph.in_place import updated_in_place
 from harp.lower.graph.legalise import legalise, verify_legalised
 from harp.lower.graph.simplify import simplify, verify_simplified
 from harp.lower.graph.sums_behind_loops import sums_behind_loops
+from harp.lower.graph.window_factors import window_factors
 from harp.lower.kernels.block_fusion import in_blocks
 from harp.lower.kernels.bounds_checks import check_addresses, verify_checked
 from harp.lower.kernels.copies import without_copies
@@ -386,6 +387,7 @@ PASSES = (
     _of_graph("kept elements", "keep single elements of each step of a loop if nothing else is read", kept_elements),
     _of_graph("sums behind loops", "move sums that the steps of a loop add up behind the loop", sums_behind_loops),
     Pass("simplify", _SIMPLE, 2, _on_graph(simplify), _verify_simplified, _check_graph, _graph_text),
+    _of_graph("window factors", "copy kernels of convolutions to the order in which they are summed", window_factors),
     _of_graph("factors", "transpose the constant factor of a product before the loop", factors_before_loops),
     _of_graph("dead results again", "drop results that nothing reads any more", without_dead_results),
     Pass("in place", _IN_PLACE, 5, _in_place, _verify_in_place, _check_in_place, lambda s: repr(s.schedule.graph)),

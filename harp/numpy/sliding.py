@@ -18,7 +18,7 @@ from harp.numpy.linalg.pairs import contract
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.indexing import integer
 from harp.trace.array.primitives import as_tuple, emit, map_reduce
-from harp.trace.graph.node import Node, positions
+from harp.trace.graph.node import MapReduce, Node, View, positions
 from harp.trace.graph.view import flatten_index, view
 from harp.trace.index.division import ceildiv, floordiv, relu
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, product
@@ -28,6 +28,7 @@ from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import ask, describe, hint, resolve, unify
 from harp.trace.source_locations import plural, where
 from harp.transforms.autodiff.custom import custom_jvp
+from harp.transforms.autodiff.view_rules import view_adjoint
 
 Padding = object  # a name, or a pair for each axis
 
@@ -157,15 +158,43 @@ def correlate_windows(x: Array, w: Array, windows: Plan, labels: tuple[Labels, L
     The axes of `x` along which windows lie have labels of the numbers of windows; their own axes are labelled "i0",
     "i1" and so on in `w`. Outside of `x` there are zeros. Dtypes agree.
     """
-    node = node_of(emit(windows.view(node_of(x), const(0, x.kind))))
+    shown = windows.view(node_of(x), const(0, x.kind))
     inner = tuple(f"i{k}" for k in range(len(windows.axes)))
-    terms = [(node, (*labels[0], *inner)), (node_of(w), labels[1])]
+    terms = [(shown, (*labels[0], *inner)), (node_of(w), labels[1])]
     sizes: dict[str, Index] = {}
     for node, names in terms:
         for axis, (name, size) in enumerate(zip(names, node.shape, strict=True)):
             known = sizes.setdefault(name, resolve(size))
             sizes[name] = unify(known, size, lambda axis=axis: f"a convolution, axis {axis} of the kernel")  # type: ignore[misc]
-    return contract([node for node, _ in terms], [names for _, names in terms], sizes, out)
+    if any(window.base is not ONE for window in windows.windows) and all(map(_is_spread_only, windows.windows)):
+        return _spread_products(x, w, windows, labels, out, sizes)
+    return contract([node_of(emit(shown)), node_of(w)], [names for _, names in terms], sizes, out)
+
+
+def _is_spread_only(window: Window) -> bool:
+    """Whether windows of an array with zeros between its elements lie everywhere, as in a transposed convolution."""
+    return window.stride is ONE and window.dilation is ONE and window.base.constant is not None
+
+
+def _spread_products(
+    x: Array, w: Array, windows: Plan, labels: tuple[Labels, Labels], out: Labels, sizes: dict[str, Index]
+) -> Array:
+    """`correlate_windows` without the zeros: element z of the array and i of the window are added at base*z - i + low,
+    in the gather form that the adjoint of windows with a stride has."""
+    names = [labels[0][axis] for axis in windows.axes]
+    inner = tuple(f"i{k}" for k in range(len(names)))
+    shape = tuple(sizes[name] for name in out)
+    before = {name: resolve(node_of(x).shape[axis]) for name, axis in zip(names, windows.axes, strict=True)}
+    products = node_of(contract([node_of(x), node_of(w)], labels, {**sizes, **before}, (*out, *inner)))
+    loops = positions(products.shape)
+    index, conditions = [*loops[: len(out)]], list[Index]()
+    for name, i, window in zip(names, loops[len(out) :], windows.windows, strict=True):
+        place = window.base * loops[out.index(name)] - i + window.low
+        index[out.index(name)] = place
+        conditions += [place, sizes[name] - 1 - place]
+    zero = const(0, x.kind)
+    added = View(MapReduce(shape, (), zero), products.shape, tuple(index), tuple(conditions), zero)
+    return emit(view_adjoint(added, products))
 
 
 def pooled(x: Array, windows: Plan, reduce: Reduce, fill: Const) -> Array:

@@ -15,10 +15,11 @@ from harp.backends.c_family.scalar import known_power
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import For, LoopKind, Nest, Seq, Stmt, Store
 from harp.trace.scalar.dtypes import f32
-from harp.trace.scalar.expr import Apply, Expr, walk
+from harp.trace.scalar.expr import Apply, Const, Expr, walk
 from harp.trace.scalar.ops import Op
 
 # Functions of float32 with a twin for common arguments: harp_sin_near_f32(&far, x) is the twin of harp_sin_f32(x).
+# Powers of integers have one, too.
 FUNCTIONS = frozenset({Op.ATAN2, Op.COS, Op.LOG10, Op.LOG2, Op.POW, Op.SIN, Op.TAN})
 # The variable that notes uncommon arguments: as wide as they are, so that vectors of both have the same length.
 NOTED = "far"
@@ -38,6 +39,8 @@ def runs_again(s: Nest) -> bool:
 
 def has_twin(e: Expr) -> bool:
     """Whether an operation has a twin. Of powers with a constant exponent, those that divide have one."""
+    if isinstance(e, Apply) and e.op is Op.POW and e.dtype.is_integer:
+        return not e.dtype.is_tiny and not isinstance(e.args[1], Const)
     if not isinstance(e, Apply) or e.op not in FUNCTIONS or e.dtype is not f32:
         return False
     power = known_power(e)
@@ -49,7 +52,7 @@ def call(e: Apply, args: Sequence[str]) -> str:
     power = known_power(e)
     if power is not None:
         return f"harp_pow_{power[0]}_near_f32(&{NOTED}, {args[0]}, {power[1]})"
-    return f"harp_{e.op.name.lower()}_near_f32(&{NOTED}, {', '.join(args)})"
+    return f"harp_{e.op.name.lower()}_near_{e.dtype}(&{NOTED}, {', '.join(args)})"
 
 
 def _sets(s: Stmt) -> bool:

@@ -41,7 +41,11 @@ from harp.lower.loopir.loops import (
 from harp.lower.loopir.program import formals
 from harp.lower.loopir.text import CodeLine
 from harp.lower.reductions.accumulators import LANES, stay_in_registers
+from harp.trace.index.bounds import nonnegative
+from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import (
+    ONE,
+    ZERO,
     Atom,
     FloorDiv,
     Index,
@@ -51,6 +55,7 @@ from harp.trace.index.polynomial import (
     Symbol,
     indirect_in,
     of,
+    split_linear,
     value_atoms,
 )
 
@@ -88,6 +93,7 @@ class Statements(ABC):
         self._given = frozenset(names)
         self._kept: dict[Atom, str] = {}
         self._loops = 0  # how many are open
+        self._counted: dict[int, Digits] = {}  # those of a loop, by the depth of its lines
         self._questions: dict[int, str] = {}  # the check at the end of a loop over blocks, by the depth of that line
         self._before = 0  # the number of variables at the top of the function
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
@@ -204,18 +210,25 @@ class Statements(ABC):
 
     def _nest(self, stmt: Nest, block: bool) -> None:
         depth, loops = self.lines.depth, self._loops
-        if stmt.heads and not block and not isinstance(stmt.heads[0], For):
+        is_loop = bool(stmt.heads) and isinstance(stmt.heads[0], For)
+        if stmt.heads and not block and (not is_loop or counted_digits(stmt.heads[0], stmt.heads[1:])):
             self.lines.open("")  # a neighbour may bind the same name
         held = self._hold(stmt) if stmt.heads else []
         again = fast_path.runs_again(stmt)
         for place, head in enumerate(stmt.heads[:-1] if again else stmt.heads):
-            work = self._work_of_step(head, Nest(stmt.heads[place + 1 :], stmt.body)) if isinstance(head, For) else None
+            behind = stmt.heads[place + 1 :]
+            counted = counted_digits(head, behind)
+            if isinstance(head, For) and counted is not None:
+                self._start_digits(counted, Substitution({head.loop: ZERO})(counted.flat))
+            work = self._work_of_step(head, Nest(behind, stmt.body)) if isinstance(head, For) else None
             if isinstance(head, For) and work is not None:
                 self._blocks(head, stmt.body, work)
             else:
                 HEADS[type(head)](self, head, stmt.body)
+            if counted is not None:
+                self._counted[self.lines.depth] = counted
             if isinstance(head, For) and head.kind is LoopKind.SEARCH:
-                self._stop(head.loop, stmt.heads[place + 1 :], stmt.body)
+                self._stop(head.loop, behind, stmt.body)
         if again:
             self._twice(Nest(stmt.heads[-1:], stmt.body))
         else:
@@ -242,6 +255,8 @@ class Statements(ABC):
 
     def _close(self, depth: int) -> None:
         while self.lines.depth > depth:
+            if self.lines.depth in self._counted:
+                self._count(self._counted.pop(self.lines.depth))
             self.lines.close()
             if self.lines.depth in self._questions:
                 self.lines.add(self._questions.pop(self.lines.depth))
@@ -418,6 +433,8 @@ class Statements(ABC):
 
     def _digits(self, head: Digits, body: Stmt) -> None:
         """The last digit is the remainder; the first one is the quotient that remains."""
+        if head in self._counted.values():
+            return
         divide = division(head)
         rest = self._index.factor(head.flat)
         for loop in head.loops[:0:-1]:
@@ -429,6 +446,36 @@ class Statements(ABC):
         if head.loops:
             name = self._bind(head.loops[0])
             self.lines.add(f"const int64_t {name} = {bare(rest)};")
+
+    def _start_digits(self, head: Digits, flat: Index) -> None:
+        """The digits of the first number that is counted, in variables of their own."""
+        rest = self._index.factor(flat)
+        for loop in head.loops[:0:-1]:
+            radix, name, high = self._index.factor(loop.extent), self._bind(loop), self._fresh("q")
+            self.lines.add(f"const int64_t {high} = {'0' if flat is ZERO else f'harp_quotient({rest}, {radix})'};")
+            self.lines.add(f"int64_t {name} = {'0' if flat is ZERO else f'{rest} - {high}*{radix}'};")
+            rest = high
+        self.lines.add(f"int64_t {self._bind(head.loops[0])} = {rest};")
+
+    def _count(self, head: Digits) -> None:
+        """The digits of the next number: the last one is one more, and carries."""
+        depth = self.lines.depth
+        for loop in head.loops[:0:-1]:
+            self.lines.open(f"if (++{self._bind(loop)} == {self._index.factor(loop.extent)})")
+            self.lines.add(f"{self._bind(loop)} = 0;")
+        self.lines.add(f"++{self._bind(head.loops[0])};")
+        while self.lines.depth > depth:
+            self.lines.close()
+
+
+def counted_digits(head: Head, behind: Sequence[Head]) -> Digits | None:
+    """The digits of start + i for a loop over i, which are counted along instead of divided for each i."""
+    digits = behind[0] if behind else None
+    if not isinstance(head, For) or head.kind is not LoopKind.PLAIN or not isinstance(digits, Digits):
+        return None
+    parts = split_linear(digits.flat, head.loop)
+    counts = parts is not None and parts[0] is ONE and nonnegative(parts[1]) and len(digits.loops) > 1
+    return digits if counts else None
 
 
 # A statement without a row here, or in the table of a language, cannot be printed.

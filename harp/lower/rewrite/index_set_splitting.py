@@ -83,8 +83,8 @@ from harp.trace.scalar.ops import INFO
 # operations, loads and stores; a loop counts as several of these, and a function such as a sine by its weight.
 _FREE, _MOST, _TIMES, _KERNEL = 64, 500, 5, 2000
 _LOOP, _FUNCTION, _WEIGHT = 4, 3, 8
-# The most iterations of a loop whose segments stay inside of the enclosing loops.
-_SHORT = 64
+# The most iterations of a loop whose segments stay inside of the enclosing loops, and of one of phases of a stride.
+_SHORT, _PHASES = 64, 8
 # The value of sizes when segments are compared: the choice of the largest one is a guess that changes no result.
 _TYPICAL = 1 << 40
 
@@ -306,7 +306,10 @@ def _boxes(
         if inside is not None:
             yield inside
             return
-    segments, order = _segments(loop, _tests(context, loop, body, frozenset(), {*loops[1:], *outer}))
+    # Of sums, a short outer loop, as over the phases of a stride, stays whole: vectors run across inner loops.
+    is_short = len(loops) > 1 and (loop.extent.constant or _SHORT) < _PHASES and not _stores_elements(body)
+    tests = () if is_short else _tests(context, loop, body, frozenset(), {*loops[1:], *outer})
+    segments, order = _segments(loop, tests)
     if cuts is not _Cuts.ALL:
         segments = _around_the_largest(segments)
     whole = {inner: Segment(ZERO, inner.extent, {}) for inner in loops[1:]}

@@ -350,5 +350,25 @@ def _take_affine(system: _System) -> bool:
         raise Unsolvable
     _, k, unknown, step, multiple = min(choices, key=lambda choice: choice[0])
     del system.equations[k]
-    _divide(system, unknown, step, multiple)
+    if step is ONE or not _take_residue(system, unknown, step, multiple):
+        _divide(system, unknown, step, multiple)
+    return True
+
+
+def _take_residue(system: _System, unknown: Loop, step: Index, multiple: Index) -> bool:
+    """s*u = e - v  ->  v = s*w + e % s, u = e // s - w, and s*u = e + v  ->  v = s*w + -e % s, u = w - (-e // s): for
+    each target, one of s places within the elements of a window is there, so the others are not asked for."""
+    others = system.in_(multiple)
+    if len(others) != 1 or any(others[0] in loops_in(p) for p, _ in system.equations):
+        return False
+    (other,) = others
+    slope, target = _linear(multiple, other)
+    if slope not in (ONE, -ONE):
+        return False
+    target = -slope * target
+    quotient = floordiv(target, step)
+    system.conditions += [step - 1] if not positive_inside(step, system.running) else []
+    w = system.new_unknown(ceildiv(other.extent, step))
+    system.set(other, step * w + target - step * quotient)
+    system.set(unknown, slope * (w - quotient))
     return True

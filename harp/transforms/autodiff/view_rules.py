@@ -4,6 +4,7 @@ atomics.
 A view reads src[p(i)] for every position i. Its adjoint at j is the sum of the cotangents of all i with p(i) = j:
 the equations p(i) = j are solved for the loops i (`harp.trace.index.solving`), what they leave open is summed, and what
 they demand of j becomes conditions with fill 0. Equations that are not solved leave a scatter, in the order of the i.
+Of windows with a stride, the sums are made for each phase of the stride on its own, and then interleaved.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 from itertools import product as pairs
 
-from harp.trace.graph.node import MapReduce, Node, Put, Scatter, View, at, positions
+from harp.trace.graph.node import Contiguous, MapReduce, Node, Put, Scatter, View, at, positions
 from harp.trace.graph.view import flatten_index, reshape, unflatten_index, view
 from harp.trace.index.bounds import nonnegative
-from harp.trace.index.division import Substitution
+from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import (
     ONE,
     ZERO,
@@ -31,7 +32,7 @@ from harp.trace.index.polynomial import (
     split_linear,
     value_atoms,
 )
-from harp.trace.index.solving import Solution, Unsolvable, solve
+from harp.trace.index.solving import Solution, Unsolvable, certain, solve
 from harp.trace.scalar.expr import Apply, Expr, Operand, Position, const
 from harp.trace.scalar.ops import Op, Reduce
 from harp.transforms.autodiff.gather_rules import constant
@@ -65,7 +66,7 @@ def view_adjoint(node: View, cotangent: Node) -> Node:
             solution = solve(equations, positions(sizes), shape, sizes)
         except Unsolvable:
             continue
-        gathered = _gathered(masked, sizes, solution)
+        gathered = _by_phase(masked, sizes, solution)
         return reshape(gathered, source) if sizes != source else gathered
     return _scattered(node, index, masked)
 
@@ -119,6 +120,68 @@ def _gathered(masked: Node, sizes: Shape, solution: Solution) -> Node:
     return view(total, sizes, tuple(map(of, read.values())), outer, zero)
 
 
+def _by_phase(masked: Node, sizes: Shape, solution: Solution) -> Node:
+    """As `_gathered`, but positions x of which the solution reads (x + c) // s - u for an unknown u, as it does for
+    windows with stride s, are s*q + p - c first, for each phase p of its own, where nothing is divided:
+
+    sum over u of g[(x + c) // s - u]*w[s*u + (x + c) % s]
+        ->  t[p, q] = sum over u of g[q - u]*w[s*u + p]; view t[(x + c) % s, (x + c) // s]
+    """
+    phases = _phases(sizes, solution)
+    if not phases:
+        return _gathered(masked, sizes, solution)
+    first, count = min(position.axis for position in phases), len(phases)
+    least = {x: floordiv(Substitution({x: ZERO})(d.num), d.den) for x, d in phases.items()}
+    most = {x: floordiv(Substitution({x: x.extent - 1})(d.num), d.den) for x, d in phases.items()}
+    axes = [Loop(axis, size) for axis, size in enumerate(sizes)]
+    quotients = [most[x] - least[x] + 1 if x in phases else x.extent for x in axes]
+    shape = (*sizes[:first], *(d.den for d in phases.values()), *quotients[first:])
+    loops = positions(shape)
+    places: dict[Atom, Index] = {x: loops[x.axis + (count if x.axis >= first else 0)] for x in axes}
+    for phase, (x, d) in zip(loops[first:], phases.items(), strict=False):
+        places[x] = d.den * (places[x] + least[x]) + phase - (d.num - of(x))
+    unknowns = {u: Loop(u.axis + count, u.extent) for u in solution.unknowns}
+    moved = Substitution(places | {old: of(new) for old, new in unknowns.items()})
+    masked, solution = _unmasked(masked, solution)
+    index = moved.each(solution.index)
+    inside = (c for p, size in zip(index, masked.shape, strict=True) for c in (p, size - 1 - p))
+    conditions = tuple(dict.fromkeys(c for c in (*moved.each(solution.conditions), *inside) if not certain(c)))
+    split = _gathered(masked, shape, Solution(index, conditions, tuple(unknowns.values())))
+    numbers = [d.num - d.den * of(d) for d in phases.values()]
+    found = [of(phases[x]) - least[x] if x in phases else of(x) for x in axes]
+    return view(Contiguous(split), sizes, (*found[:first], *numbers, *found[first:]))
+
+
+def _unmasked(masked: Node, solution: Solution) -> tuple[Node, Solution]:
+    """The array that a masked cotangent shows, and the solution for it: conditions of the mask, as that x is inside of
+    an array, are decided while x is one position."""
+    if not isinstance(masked, View) or masked.fill is not const(0, masked.dtype):
+        return masked, solution
+    composed = at(masked.shape, solution.index)
+    conditions = (*solution.conditions, *(c for c in composed.each(masked.conditions) if not certain(c)))
+    return masked.src, Solution(composed.each(masked.index), conditions, solution.unknowns)
+
+
+def _phases(sizes: Shape, solution: Solution) -> dict[Loop, FloorDiv]:
+    """The division (x + c) // s for each such position x."""
+    divisions: dict[Loop, set[FloorDiv]] = {}
+    apart = set[Loop]()
+    for p in solution.index:
+        for atom in value_atoms(p):
+            if isinstance(atom, FloorDiv):
+                for x in loops_in(atom.num):
+                    divisions.setdefault(x, set()).add(atom)
+                apart |= loops_in(atom.num) if not loops_in(p).isdisjoint(solution.unknowns) else set()
+    return {
+        x: d
+        for axis, size in enumerate(sizes)
+        if (x := Loop(axis, size)) in apart and len(divisions[x]) == 1
+        for d in divisions[x]
+        if d.den.constant is not None and (parts := split_linear(d.num, x)) is not None and parts[0] is ONE
+        if not loops_in(parts[1])
+    }
+
+
 def _sum_behind(gathered: Node, kept: int) -> Node:
     """The sum over the axes from `kept` on. An axis that conditions fix at one position is indexed, not summed: at 0 by
     -i >= 0, as for every second element, or at p by i - p >= 0 and p - i >= 0, as on a diagonal."""
@@ -144,18 +207,15 @@ def _joint_sum(gathered: Node, kept: int) -> Node:
     """The sum over the axes behind the first ones. Of a sum of products, as the cotangent of what a convolution reads
     is one over output features, it is one sum over all of their axes, for which nothing is kept in memory.
 
-    Where conditions do not hold, a factor is 0. Where positions are divided, as by a stride, or move by a size, most
-    would be such: there the products are summed first, once for each element of a window.
+    Where conditions do not hold, a factor is 0. Where positions are divided, or move by a size, most would be such:
+    there the products are summed first, once for each element of a window.
     """
     total = gathered.src if isinstance(gathered, View) and len(gathered.shape) > kept else None
-    product = total.operands[0] if isinstance(total, MapReduce) and total.reduce is Reduce.SUM else None
+    terms = _terms(total) if isinstance(total, MapReduce) and total.reduce is Reduce.SUM else None
     if (
         not isinstance(gathered, View)
         or not isinstance(total, MapReduce)
-        or not isinstance(total.expr, Operand)
-        or not isinstance(product, MapReduce)
-        or product.reduce is not None
-        or not _is_product(product.expr)
+        or terms is None
         or not all(_moves_by_number(p, position) for p in gathered.index for position in loops_in(p))
     ):
         return sum_over(gathered, range(kept, len(gathered.shape)))
@@ -166,17 +226,36 @@ def _joint_sum(gathered: Node, kept: int) -> Node:
     moved = at(gathered.shape, (*loops[:kept], *loops[behind:]))
     others = iter(moved.each(gathered.index))
     index = tuple(next(summed) if axis in total.axes else next(others) for axis in range(len(total.domain)))
-    plain = [view(factor, shape, index) for factor in product.operands]
+    plain = [view(factor, shape, index) for factor in terms.operands]
     outside = [k for k, factor in enumerate(plain) if not _is_inside(factor)] or [0]
     factors = list(plain)
-    for k in outside:
-        factors[k] = view(product.operands[k], shape, index, moved.each(gathered.conditions), const(0, gathered.dtype))
-    return MapReduce(shape, tuple(factors), product.expr, Reduce.SUM, tuple(range(kept, len(shape))))
+    conditions = moved.each(gathered.conditions)
+    asked = {k: [c for c in conditions if _is_along(terms.operands[k], factors[k], c)] for k in outside}
+    left = [c for c in conditions if not any(c in own for own in asked.values())]
+    for k, own in asked.items():
+        extra = left if k == outside[0] else []
+        factors[k] = view(terms.operands[k], shape, index, (*own, *extra), const(0, gathered.dtype))
+    return MapReduce(shape, tuple(factors), terms.expr, Reduce.SUM, tuple(range(kept, len(shape))))
+
+
+def _is_along(operand: Node, factor: Node, condition: Index) -> bool:
+    """Whether a condition on positions of a product is one on those of a factor, which is this operand there."""
+    if not isinstance(operand, View) or not isinstance(factor, View) or any(p.atom is None for p in operand.index):
+        return True
+    return loops_in(condition) <= {loop_of_axis for p in factor.index for loop_of_axis in loops_in(p)}
 
 
 def _moves_by_number(p: Index, position: Loop) -> bool:
     parts = split_linear(p, position)
     return parts is not None and parts[0].constant is not None
+
+
+def _terms(total: MapReduce) -> MapReduce | None:
+    """The products that a sum is one of: those of its operand, or its own."""
+    if _is_product(total.expr):
+        return total
+    terms = total.operands[0] if isinstance(total.expr, Operand) else None
+    return terms if isinstance(terms, MapReduce) and terms.reduce is None and _is_product(terms.expr) else None
 
 
 def _is_product(e: Expr) -> bool:

@@ -130,3 +130,20 @@ def test_numbers_that_a_choice_leaves_out_are_noted_without_a_branch() -> None:
     exact = x.astype(np.float64)
     exact = np.where(x < 9, np.sin(exact) * 2 + np.cos(exact), exact)
     np.testing.assert_allclose(np.asarray(function(x)), exact, rtol=1e-6, atol=1e-6)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64", "uint8", "uint64"])
+def test_powers_of_integers(dtype: str) -> None:
+    """Powers from 0 to 15 are the first loop's; a negative one gives the quotient, truncated, and all wrap."""
+    rng = np.random.default_rng(3)
+    x, y = rng.integers(0, 9, 3000).astype(dtype), rng.integers(0, 16, 3000).astype(dtype)
+    compiled = harp.jit(lambda x, y: x**y)
+    assert "pow_near" in source(lambda x, y: x**y, x, y)
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(compiled(x, y), x**y)
+        y[[0, 1500, 2999]] = 16, 17, 40
+        np.testing.assert_array_equal(compiled(x, y), x**y)
+    if dtype.startswith("int"):
+        x[:4], y[:4] = (1, -1, -1, 3), (-2, -3, -4, -1)
+        np.testing.assert_array_equal(np.asarray(compiled(x, y))[:4], [1, -1, 1, 0])

@@ -16,7 +16,18 @@ from harp.trace.graph.graph import Graph
 from harp.trace.graph.node import MapReduce, Scatter, View, fresh_input, positions, walk
 from harp.trace.graph.verify import verify_graph
 from harp.trace.index.division import ceildiv, floordiv, maximum, minimum, mod, relu
-from harp.trace.index.polynomial import ONE, ZERO, Symbol, as_index, evaluate, loop, of
+from harp.trace.index.polynomial import (
+    ONE,
+    ZERO,
+    FloorDiv,
+    Symbol,
+    as_index,
+    evaluate,
+    loop,
+    loops_in,
+    of,
+    value_atoms,
+)
 from harp.trace.index.solving import certain
 from harp.trace.scalar.dtypes import f64
 from harp.trace.scalar.expr import const
@@ -109,6 +120,16 @@ VIEWS = {
     "windows of 3": lambda: at(src(N + 2), (N, 3), lambda i, j: (i + j,)),
     "windows, stride 2, dilation 3": lambda: at(src(2 * N + 7), (N + 1, 3), lambda i, j: (2 * i + 3 * j,)),
     "windows, stride 2, dilation k": lambda: at(src(2 * N + 2 * K), (N, 3), lambda i, j: (2 * i + K * j,)),
+    "windows of 3, stride 2": lambda: at(src(2 * N + 3), (N + 1, 3), lambda i, j: (2 * i + j,)),
+    "windows of 5, stride 3, from 1": lambda: at(src(3 * N + 9), (N + 1, 5), lambda i, j: (3 * i + j + 1,)),
+    "windows of k, stride 2": lambda: at(src(2 * N + K), (N + 1, K), lambda i, j: (2 * i + j,)),
+    "windows of a rim, stride 2": lambda: at(
+        src(N), (ceildiv(N + 1, 2), 4), lambda i, j: (2 * i + j - 2,), lambda i, j: (2 * i + j - 2, N + 1 - 2 * i - j)
+    ),
+    "windows that lie backwards, stride 3": lambda: at(src(3 * N + 4), (N + 1, 4), lambda i, j: (3 * i - j + 3,)),
+    "images, strides 2 and 3": lambda: at(
+        src(2 * N + 3, K, 3 * M + 4), (N, K, M, 3, 4), lambda i, k, j, a, b: (2 * i + a, k, 3 * j + b)
+    ),
     "disjoint windows": lambda: at(src(3 * N), (N, 3), lambda i, j: (3 * i + j,)),
     "stride above window": lambda: at(src(4 * N), (N, 3), lambda i, j: (4 * i + j,)),
     "rows of m out of more": lambda: at(src(N * M + K), (N, M), lambda i, j: (M * i + j,)),
@@ -193,6 +214,18 @@ def test_repeats_of_a_tile_are_as_many_as_it_says():
     for n in (0, 1, 4):
         check(tiled, {N.atom: n})
     assert view_adjoint(tiled, fresh_input("ct", tiled.shape, f64)).domain == (N, as_index(3))
+
+
+def test_of_windows_with_a_stride_only_elements_that_are_there_are_added():
+    """Of a window of 3 or 4 with stride 2, each element is in two windows at most, and no position is divided."""
+    for name in ("windows of 3, stride 2", "windows of a rim, stride 2"):
+        node = VIEWS[name]()
+        adjoint = view_adjoint(node, fresh_input("ct", node.shape, f64))
+        (total,) = (n for n in walk((adjoint,)) if isinstance(n, MapReduce))
+        assert [total.domain[axis] for axis in total.axes] == [as_index(2)]
+        read = [p for n in walk((total,)) if isinstance(n, View) for p in (*n.index, *n.conditions)]
+        divided = [atom for p in read for atom in value_atoms(p) if isinstance(atom, FloorDiv)]
+        assert read and not any(loops_in(atom.num) for atom in divided)
 
 
 def test_disjoint_windows_are_gathered_without_a_sum():
@@ -291,9 +324,10 @@ def _step(draw, node):
     if kind == "tile":
         return along(size * 2, lambda i: mod(i, size))
     if kind == "window" and len(shape) < 4:
-        new = (*shape[:axis], relu(size - 1), as_index(2), *shape[axis + 1 :])
+        step, length = draw(st.integers(1, 3)), draw(st.integers(2, 4))
+        new = (*shape[:axis], relu(floordiv(size - length, step) + 1), as_index(length), *shape[axis + 1 :])
         here = positions(new)
-        return v.view(node, new, (*here[:axis], here[axis] + here[axis + 1], *here[axis + 2 :]))
+        return v.view(node, new, (*here[:axis], step * here[axis] + here[axis + 1], *here[axis + 2 :]))
     return node
 
 

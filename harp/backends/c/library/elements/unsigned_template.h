@@ -20,8 +20,19 @@ static inline T OF_DTYPE(mod)(T a, T b) { return b != 0 ? (T)(a % b) : 0; }
 static inline T OF_DTYPE(pow)(T a, T b)
 {
     uint64_t result = 1, square = a;
-    for (; b > 0; b = (T)(b >> 1), square *= square)
-        if (b & 1) result *= square;
+    /* Four digits at a time, without branches that would be guessed wrong: most powers are below 16. */
+    for (; b > 0; b = (T)(b >> 4))
+        for (int digit = 0; digit < 4; ++digit, square *= square)
+            result *= ((square - 1) & (0 - (uint64_t)(b >> digit & 1))) + 1;
+    return (T)result;
+}
+
+/* Notes powers that are not from 0 to 15. */
+static inline T OF_DTYPE(pow_near)(uint32_t *far, T a, T b)
+{
+    W square = (W)a, result = 1;
+    *far |= (U)b > 15;
+    for (int digit = 0; digit < 4; ++digit, square *= square) result *= ((square - 1) & (0 - (W)(b >> digit & 1))) + 1;
     return (T)result;
 }
 

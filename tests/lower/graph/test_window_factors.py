@@ -1,0 +1,97 @@
+"""Kernels of convolutions are copied to the order of their sum, once, where they do not lie so."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.testing as npt
+import pytest
+
+import harp
+import harp.numpy as hnp
+from harp import lax
+from harp.lower.graph.window_factors import window_factors
+from harp.trace.eval.interpret import interpret
+from harp.trace.graph.graph import Graph
+from harp.trace.graph.node import Contiguous, fresh_input
+from harp.trace.index.polynomial import as_index
+from harp.trace.scalar.dtypes import f64
+from tests.lax.windows import convolved
+
+FORWARD = lambda x, w, g: lax.conv(x, w, (1, 1), [(1, 1), (1, 1)])
+BY_INPUT = lambda x, w, g: harp.vjp(lambda x: FORWARD(x, w, None), x)[1](g)[0]
+STRIDED_BY_INPUT = lambda x, w, g: harp.vjp(lambda x: lax.conv(x, w, (2, 2), [(1, 1), (1, 1)]), x)[1](g)[0]
+BY_WEIGHTS = lambda x, w, g: harp.vjp(lambda w: FORWARD(x, w, None), w)[1](g)[0]
+TRANSPOSED = lambda x, w, g: lax.conv_general_dilated(x, w, (1, 1), [(1, 1), (1, 1)], (2, 2))
+
+
+def copies(function, *arguments):
+    return str(harp.jit(function).lower(*arguments).graph).count("contiguous")
+
+
+def numbers(*shape):
+    return np.random.default_rng(0).integers(-9, 9, shape).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("function", "count"),
+    # Of strides, sums by phase are kept before they are interleaved.
+    [
+        pytest.param(FORWARD, 0, id="forward"),
+        pytest.param(BY_INPUT, 1, id="by input"),
+        pytest.param(STRIDED_BY_INPUT, 2, id="by input, strides"),
+        pytest.param(BY_WEIGHTS, 0, id="by weights"),
+        pytest.param(TRANSPOSED, 2, id="transposed"),
+    ],
+)
+def test_one_factor_is_copied_where_it_lies_otherwise(function, count):
+    x, w = numbers(2, 3, 6, 5), numbers(4, 3, 3, 3)
+    g = numbers(2, 4, 3, 3) if function is STRIDED_BY_INPUT else numbers(2, 4, 6, 5)
+    assert copies(function, x, w, g) == count
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (7, 8)], ids=str)
+def test_by_input(stride, size):
+    """Integers are exact, so the sums are those of one window after the other."""
+    x, w = numbers(2, 3, *size), numbers(4, 3, 3, 2)
+    sums = lambda x: lax.conv(x, w, (stride, stride), [(1, 1), (1, 2)])
+    g = numbers(*sums(x).shape)
+    by_input = harp.jit(lambda x, w, g: harp.vjp(lambda x: lax.conv(x, w, (stride,) * 2, [(1, 1), (1, 2)]), x)[1](g)[0])
+    direction = numbers(*x.shape)
+    along = convolved(direction, w, (stride, stride), [(1, 1), (1, 2)], (1, 1), (1, 1), 1, 1)
+    npt.assert_array_equal(np.sum(np.asarray(by_input(x, w, g)) * direction), np.sum(along * g))
+
+
+@pytest.mark.parametrize("base", [(2, 2), (3, 1), (1, 2), (4, 3)], ids=str)
+@pytest.mark.parametrize("size", [(1, 1), (0, 2), (4, 5)], ids=str)
+def test_transposed(base, size):
+    x, w = numbers(2, 3, *size), numbers(4, 3, 3, 2)
+    pads = [(1, 0), (-1, 3)]
+    found = harp.jit(lambda x, w: lax.conv_general_dilated(x, w, (1, 1), pads, base))(x, w)
+    npt.assert_array_equal(found, convolved(x, w, (1, 1), pads, base, (1, 1), 1, 1))
+
+
+def test_in_a_loop_the_copy_is_made_once():
+    x, w = numbers(1, 3, 6, 5), numbers(3, 3, 3, 3)
+    step = lambda x, w: harp.vjp(lambda x: lax.conv(x, w, (1, 1), [(1, 1), (1, 1)]), x)[1](x)[0] / 64
+
+    def run(x, w):
+        return harp.fori_loop(0, 3, lambda t, x: step(x, w), x)
+
+    text = str(harp.jit(run).lower(x, w).graph)
+    assert text.count("contiguous") == 1 and text.index("contiguous") < text.index("iterate")
+    expected = x
+    for _ in range(3):
+        expected = np.asarray(step(expected, w))
+    npt.assert_allclose(harp.jit(run)(x, w), expected, rtol=1e-13)
+
+
+def test_the_pass_leaves_what_lies_in_order():
+    """A copy that is made once is not copied again."""
+    x, w = (fresh_input(name, tuple(map(as_index, shape)), f64) for name, shape in (("x", (3, 6)), ("w", (4, 3))))
+    traced = harp.jit(lambda x, w: hnp.einsum("cx,oc->ox", x, w)).lower(np.ones((3, 6)), np.ones((4, 3))).graph
+    assert "contiguous" not in str(traced)
+    graph = Graph((x, w), (Contiguous(w),))
+    again = window_factors(graph)
+    assert again.outputs == graph.outputs
+    npt.assert_array_equal(interpret(again, [np.ones((3, 6)), numbers(4, 3)], {})[0], numbers(4, 3))
