@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.backends.c.emit import bundle
-from harp.backends.c.emit.function import Function
+from harp.backends.c.emit.function import STATIC, Function
 from harp.backends.c.emit.render import KERNEL, Renderer, flags_of, kernel_function, magnitude
 from harp.backends.c_family.custom_kernels import HEADER
 from harp.backends.c_family.index import IndexPrinter
@@ -46,6 +46,9 @@ _PRAGMAS = {"-fno-tree-loop-if-convert": "no-tree-loop-if-convert"}
 _FUSED = "-ffp-contract=fast"
 
 _HEAD = """\
+#if defined(__FAST_MATH__) || __FLT_EVAL_METHOD__ == 2
+#error "this computes other numbers: without -ffast-math, -Ofast and the x87 (-msse2 -mfpmath=sse), please"
+#endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #pragma clang diagnostic ignored "-Wunused-function"
@@ -201,7 +204,7 @@ class _Source:
     def _kernel(self, kernel: Kernel) -> Function:
         """The function of a kernel, by the name that it has here."""
         function = kernel_function(kernel)
-        text = printed(function.definition("static"))
+        text = printed(function.definition(STATIC))  # not inlined: slots of memory change their types between kernels
         if text not in self.named:
             self.named[text] = f"{KERNEL}{len(self.named)}"
             own = re.sub(rf"\b{KERNEL}", self.named[text], text)
