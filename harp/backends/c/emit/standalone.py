@@ -58,6 +58,7 @@ _HEAD = """\
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 #pragma GCC diagnostic ignored "-Wunused-const-variable"
+#pragma GCC diagnostic ignored "-Wunused-variable"
 """
 _FAST = """\
 #if defined({}_PORTABLE) || !defined(__OPTIMIZE__)
