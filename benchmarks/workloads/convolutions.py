@@ -58,13 +58,24 @@ def _jax(function: Callable[..., object], by: int | None, *given: object) -> Cal
     return PEERS["jax"].call(PEERS["jax"].compile(partial(_own, function, by, "jax"), 1), given)
 
 
+PLACES = [(1, -1), ((0, 1), (-1, -2)), (1, -1)]  # of channels in the array, the kernel, the cotangent: first and last
+
+
+def _last(*given: object) -> list[np.ndarray]:
+    """With channels last."""
+    return [np.ascontiguousarray(np.moveaxis(np.asarray(x), *at)) for x, at in zip(given, PLACES, strict=False)]
+
+
 def _jax_nhwc(function: Callable[..., object], by: int | None, *given: object) -> Call:
     """With channels last. Axes are moved before the clock starts, and behind it in a view."""
-    places = [(1, -1), ((0, 1), (-1, -2)), (1, -1)]  # of the array, the kernel, the cotangent
-    moved = [PEERS["jax"].xp().moveaxis(part, *axes) for part, axes in zip(given, places, strict=False)]
-    call = _jax(partial(function, last=True), by, *moved)
-    behind, before = places[by or 0]
-    return lambda: np.moveaxis(np.asarray(call()), before, behind)
+    call = _jax(partial(function, last=True), by, *_last(*given))
+    first, last = PLACES[by or 0]
+    return lambda: np.moveaxis(np.asarray(call()), last, first)
+
+
+def _numpy_nhwc(by: int | None, *given: np.ndarray, **options: Any) -> np.ndarray:
+    moved = [np.moveaxis(x, last, first) for x, (first, last) in zip(given, PLACES, strict=False)]
+    return np.moveaxis(_conv_numpy(by, *moved, **options), *PLACES[by or 0])
 
 
 # NumPy: a product of matrices for each place of the window ------------------------------------------------------------
@@ -143,6 +154,17 @@ def _row(name: str, sizes: tuple[int, ...], small: tuple[int, ...], by: int | No
     )  # fmt: skip
 
 
+def _row_last(name: str, sizes: tuple[int, ...], small: tuple[int, ...], by: int | None = None, **options: Any):
+    """Channels are last for all."""
+    function = partial(_conv, last=True, **options)
+    make = partial(_given, rank=2, cotangent=by is not None, options=options)
+    return Comparison(
+        f"conv/{name}", Goal(1), lambda rng, *sizes: tuple(_last(*make(rng, *sizes))), sizes, small,
+        own={"harp": partial(_own, function, by, "harp"), "numpy": partial(_numpy_nhwc, by, **options)},
+        calls={"jax": partial(_jax, function, by)}, tolerance=TOLERANCE,
+    )  # fmt: skip
+
+
 def _pool(name: str, by: int | None) -> Comparison:
     own = {peer: partial(_own, _max_pool, by, peer) for peer in LIBRARIES}
     make = partial(_image, cotangent=by is not None)
@@ -157,6 +179,10 @@ WORKLOADS = (
     _row("3x3-by-input", (*IMAGES, 3), (*SMALL, 3), 0, pad=1),
     _row("3x3-by-weights", (*IMAGES, 3), (*SMALL, 3), 1, pad=1),
     _row("3x3-stride-2", (*IMAGES, 3), (*SMALL, 3), pad=1, stride=2),
+    _row("3x3-stride-2-by-input", (*IMAGES, 3), (*SMALL, 3), 0, pad=1, stride=2),
+    _row_last("3x3-channels-last", (*IMAGES, 3), (*SMALL, 3), pad=1),
+    _row_last("3x3-channels-last-by-input", (*IMAGES, 3), (*SMALL, 3), 0, pad=1),
+    _row_last("3x3-channels-last-by-weights", (*IMAGES, 3), (*SMALL, 3), 1, pad=1),
     _row("1x1", (*IMAGES, 1), (*SMALL, 1)),
     _row("depthwise-3x3", (*IMAGES, 3), (2, 3, 3, 7, 3), pad=1, depthwise=True),
     _row("1d-dilation-4", (32, 64, 64, 2048, 3), (2, 3, 4, 15, 3), rank=1, pad=4, dilation=4),

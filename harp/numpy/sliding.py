@@ -168,7 +168,9 @@ def correlate_windows(x: Array, w: Array, windows: Plan, labels: tuple[Labels, L
             sizes[name] = unify(known, size, lambda axis=axis: f"a convolution, axis {axis} of the kernel")  # type: ignore[misc]
     if any(window.base is not ONE for window in windows.windows) and all(map(_is_spread_only, windows.windows)):
         return _spread_products(x, w, windows, labels, out, sizes)
-    return contract([node_of(emit(shown)), node_of(w)], [names for _, names in terms], sizes, out)
+    inner_of = dict(zip(windows.axes, inner, strict=True))
+    along = tuple(inner_of.get(axis, name) for axis, name in enumerate(labels[0]))  # as they lie in memory
+    return contract([node_of(emit(shown)), node_of(w)], [names for _, names in terms], sizes, out, along)
 
 
 def _is_spread_only(window: Window) -> bool:

@@ -19,6 +19,9 @@ from harp.trace.index.polynomial import ZERO, Index, loops_in
 from harp.trace.scalar.expr import Apply, Operand
 from harp.trace.scalar.ops import Op, Reduce
 
+# Axes of a constant extent below this are phases of a stride.
+_LONG = 8
+
 
 def window_factors(graph: Graph) -> Graph:
     """The graph, with such factors copied."""
@@ -44,8 +47,9 @@ def _along_sum(node: MapReduce) -> Node:
     column = max((axis for axis in range(len(node.domain)) if axis not in node.axes), default=None)
     for factor, windows in (views, views[::-1]):
         kept = [axis for axis in sorted(_axes(factor)) if axis not in node.axes]
-        order = (*kept, *node.axes)
-        if _axes(factor) == {*order} and kept and column not in kept and _shows_windows(windows, node):
+        order = (*(axis for axis in kept if axis != column), *node.axes, *(axis for axis in kept if axis == column))
+        is_whole = bool(kept) and _axes(factor) == {*order}
+        if is_whole and _shows_windows(windows, node) and not _shows_windows(factor, node):
             copied = _in_order(factor, order)
             changed = tuple(copied if copied is not None and o is factor else o for o in node.operands)
             return with_inputs(node, changed)
@@ -58,8 +62,12 @@ def _axes(factor: View) -> set[int]:
 
 
 def _shows_windows(factor: View, node: MapReduce) -> bool:
-    """Whether an index moves with an axis of the result and with a summed one."""
-    return any(len({loop.axis in node.axes for loop in loops_in(p)}) == 2 for p in factor.index)
+    """Whether an index moves with a summed axis and with one of the result that is longer than phases of a stride."""
+    return any(
+        any(loop.axis in node.axes for loop in loops_in(p))
+        and any(loop.axis not in node.axes and (loop.extent.constant or _LONG) >= _LONG for loop in loops_in(p))
+        for p in factor.index
+    )
 
 
 def _in_order(factor: View, order: tuple[int, ...]) -> View | None:

@@ -26,6 +26,7 @@ from harp.lower.loopir.loops import (
     Stmt,
     Store,
     flat,
+    offset,
     walk,
 )
 from harp.lower.loopir.nests import accumulation, accumulations, is_sequential, rebuilt, sequence, stride
@@ -41,7 +42,8 @@ _ARRAYS = (*MEMORY, Space.THREAD)
 @attrs.frozen
 class Product:
     """One accumulation: acc = fma(a, b, acc) over `loops`, where only `b` moves with the columns. Where there is a
-    `window`, `b` moves with its loops in place of the last of `loops`, which goes through their iterations."""
+    `window`, one factor moves with its loops in place of the last of `loops`, which goes through their iterations: `b`,
+    or `a` if that cannot be read in place."""
 
     acc: Buffer
     loops: tuple[Loop, ...]
@@ -114,7 +116,9 @@ def _product(loops: Sequence[For], store: Store, column: Loop, variables: Set[Bu
     fits = column in moving(b) and column not in moving(a) and {*inner} & moving(a) and {*inner} & moving(b)
     if not fits or not (_exists_before(a, variables) and _exists_before(b, variables)):
         return None
-    if not is_direct(a) and (len(inner) > 1 or inner[0].extent.constant == 0):
+    if not is_direct(a) and not (len(inner) == 1 or (value.dtype.is_float and lies_along(b, inner))):
+        return None
+    if not is_direct(a) and any(loop.extent.constant == 0 for loop in inner):
         return None
     return Product(store.buffer, inner, a, b)
 
@@ -176,6 +180,19 @@ def is_direct(a: Expr) -> bool:
     whole = flat(a.buffer, a.index)
     places = a.index if whole is None else (whole,)
     return all(split_linear(p, loop) is not None for p in places for loop in loops_in(p))
+
+
+def lies_along(e: Expr, loops: Sequence[Loop]) -> bool:
+    """Whether a value is read in memory as by one loop that goes through the iterations of all of these."""
+    if not isinstance(e, Load) or e.conditions:
+        return False
+    place, steps = offset(e.buffer, e.index), list[Index]()
+    for loop in reversed(loops):
+        parts = split_linear(place, loop)
+        if parts is None or (steps and parts[0] is not steps[-1]):
+            return False
+        steps.append(parts[0] * loop.extent)
+    return True
 
 
 def moves_by_one(e: Expr, loop: Loop) -> bool:

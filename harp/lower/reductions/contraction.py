@@ -12,6 +12,8 @@ operand is not a plain load, its values are computed into a panel in memory:
                      for kb { panel = DEPTH rows of W columns of b;
                               for k, i, l: sums[i, l] = fma(a[ib*ROWS + i, k], panel[k, l], sums[i, l]) };
 
+and rows of `a` likewise, once for all columns. So a convolution copies some rows of windows, with their padding.
+
 An operand is any value a(i, k) or b(k, j) that does not depend on the other operand's own loop. Every element is one
 chain of fused multiply-adds in the order of k, so no block size and no size of the arrays changes its bits. Method:
 Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", 2008, but the left factor is not packed.
@@ -88,6 +90,8 @@ def _along_one(context: Context, product: Product) -> Product:
             return Product(product.acc, loops, a, b)
         if is_direct(a) and product.acc.dtype.is_float:  # integers are packed by the library, which knows no windows
             return attrs.evolve(product, loops=loops, a=a, window=window)
+        if is_direct(b) and not first and not is_direct(product.a):
+            return attrs.evolve(product, loops=loops, b=b, window=window)
     return product
 
 
@@ -130,7 +134,7 @@ def _panels(context: Context, found: Match) -> Stmt:
         name = product.acc.name
         total = Buffer(f"{name}_sums", product.acc.dtype, (as_index(height), as_index(width)), Space.THREAD)
         room = Buffer(f"{name}_panel", product.b.dtype, (as_index(target.panel_depth), as_index(width)), Space.THREAD)
-        in_place = dtype in _PACKED and is_direct(product.b) and not product.window
+        in_place = dtype in _PACKED and is_direct(product.b) and not (product.window and is_direct(product.a))
         packed = None if in_place else room
         block = OutputBlock(product, found.row, found.column, total, packed, top, start, rows, columns)
         buffers += [total] if packed is None else [total, packed]
@@ -178,9 +182,18 @@ def _rows(context: Context, block: OutputBlock) -> tuple[Buffer, Stmt]:
     height = block.sums.shape[0]
     copy = Buffer(f"{block.product.acc.name}_rows", block.product.a.dtype, (height, k.extent), Space.THREAD)
     i_head, i = context.fresh.loop(block.rows)
-    k_head, at = context.fresh.loop(k.extent)
-    value = _at(block.product.a, {block.row: block.top + i, k: at})
-    return copy, over_digits(context.fresh, nest(i_head + k_head, Store(copy, (i, at), value)))
+    if not block.product.window:
+        k_head, at = context.fresh.loop(k.extent)
+        value = _at(block.product.a, {block.row: block.top + i, k: at})
+        return copy, over_digits(context.fresh, nest(i_head + k_head, Store(copy, (i, at), value)))
+    outer, at = i_head, ZERO
+    head: tuple[For, ...] = ()
+    places: dict[Atom, Index] = {block.row: block.top + i}
+    for loop in block.product.window:
+        outer += head
+        head, places[loop] = context.fresh.loop(loop.extent)
+        at = at * loop.extent + places[loop]
+    return copy, nest(outer, _in_one_piece(context, head, Store(copy, (i, at), _at(block.product.a, places))))
 
 
 def _zero(context: Context, buffer: Buffer, rows: Index) -> Stmt:

@@ -41,9 +41,10 @@ class Term(NamedTuple):
     labels: Labels
 
 
-def contract(nodes: Sequence[Node], labels: Sequence[Labels], sizes: Sizes, out: Labels) -> Array:
-    """The sum of products over all labels that are not in `out`; for bool, any of `and`. Dtypes agree."""
-    summed = tuple(dict.fromkeys(name for each in labels for name in each if name not in out))
+def contract(nodes: Sequence[Node], labels: Sequence[Labels], sizes: Sizes, out: Labels, first: Labels = ()) -> Array:
+    """The sum of products over all labels that are not in `out`, over those in `first` from the outside in; for bool,
+    any of `and`. Dtypes agree."""
+    summed = tuple(dict.fromkeys(name for each in (first, *labels) for name in each if name not in out))
     order = (*out, *summed)
     domain = tuple(resolve(sizes[name]) for name in order)
     is_bool = nodes[0].dtype is bool_

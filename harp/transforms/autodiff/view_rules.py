@@ -235,7 +235,24 @@ def _joint_sum(gathered: Node, kept: int) -> Node:
     for k, own in asked.items():
         extra = left if k == outside[0] else []
         factors[k] = view(terms.operands[k], shape, index, (*own, *extra), const(0, gathered.dtype))
-    return MapReduce(shape, tuple(factors), terms.expr, Reduce.SUM, tuple(range(kept, len(shape))))
+    return _as_windows_lie(
+        MapReduce(shape, tuple(factors), terms.expr, Reduce.SUM, tuple(range(kept, len(shape)))), kept
+    )
+
+
+def _as_windows_lie(total: MapReduce, kept: int) -> MapReduce:
+    """A sum of products with its axes in the order in which a factor that shows windows has them in memory."""
+    views = [factor for factor in total.operands if isinstance(factor, View)]
+    windows = [v for v in views if any(len({x.axis < kept for x in loops_in(p)}) == 2 for p in v.index)]
+    if not windows or len(views) < len(total.operands):
+        return total
+    read = [x.axis for p in windows[0].index for x in sorted(loops_in(p), key=lambda x: x.axis) if x.axis >= kept]
+    axes = (*range(kept), *dict.fromkeys((*read, *total.axes)))
+    shape = tuple(total.domain[axis] for axis in axes)
+    loops = positions(shape)
+    moved = at(total.domain, tuple(loops[axes.index(axis)] for axis in range(len(axes))))
+    factors = [View(v.src, shape, moved.each(v.index), moved.each(v.conditions), v.fill) for v in views]
+    return MapReduce(shape, tuple(factors), total.expr, Reduce.SUM, total.axes)
 
 
 def _is_along(operand: Node, factor: Node, condition: Index) -> bool:

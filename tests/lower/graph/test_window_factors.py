@@ -95,3 +95,35 @@ def test_the_pass_leaves_what_lies_in_order():
     again = window_factors(graph)
     assert again.outputs == graph.outputs
     npt.assert_array_equal(interpret(again, [np.ones((3, 6)), numbers(4, 3)], {})[0], numbers(4, 3))
+
+
+LAST = ("NHWC", "HWIO", "NHWC")
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("size", [(1, 1), (2, 3), (7, 8)], ids=str)
+def test_channels_last(size, stride):
+    """Values and both gradients with channels last are those with channels first, moved: integers are exact."""
+    pads = [(1, 1), (0, 2)]
+    sums = lambda x, w: lax.conv_general_dilated(x, w, (stride, stride), pads, None, None, LAST)
+    x, w = numbers(2, 3, *size), numbers(4, 3, 3, 2)
+    y = convolved(x, w, (stride, stride), pads, (1, 1), (1, 1), 1, 1)
+    args = np.moveaxis(x, 1, -1), np.moveaxis(w, (0, 1), (-1, -2))
+    g = numbers(*y.shape)
+    value, pullback = harp.jit(lambda x, w, g: (sums(x, w), harp.vjp(sums, x, w)[1](g)))(*args, np.moveaxis(g, 1, -1))
+    npt.assert_array_equal(np.moveaxis(np.asarray(value), -1, 1), y)
+    for gradient, direction, (dx, dw) in zip(
+        pullback, args, ((numbers(*x.shape), w), (x, numbers(*w.shape))), strict=True
+    ):
+        along = convolved(dx, dw, (stride, stride), pads, (1, 1), (1, 1), 1, 1)
+        moved = np.moveaxis(dx, 1, -1) if direction is args[0] else np.moveaxis(dw, (0, 1), (-1, -2))
+        npt.assert_array_equal(np.sum(np.asarray(gradient) * moved), np.sum(along * g))
+
+
+@pytest.mark.parametrize("by", [None, 0], ids=["forward", "by input"])
+def test_channels_last_are_products(by):
+    """Rows of windows are copied with their padding, and the library multiplies them."""
+    sums = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), [(1, 1), (1, 1)], None, None, LAST)
+    f = sums if by is None else lambda x, w: harp.vjp(lambda x: sums(x, w), x)[1](sums(x, w))[0]
+    loops = str(harp.jit(f).lower(numbers(2, 6, 5, 3), numbers(3, 3, 3, 4)).loops)
+    assert "_rows" in loops and "call gemm" in loops
