@@ -50,6 +50,7 @@ _NAMES = _Names(
         "harp.transforms.control.conditional": "cond switch while_loop",
         "harp.transforms.control.scan": "fori_loop scan",
         "harp.transforms.jacobians": "hessian hvp jacfwd jacrev value_and_jacfwd value_and_jacrev",
+        "harp.transforms.jit.export": "export",
         "harp.transforms.jit.jit": "jit JitFunction",
         "harp.transforms.staging": "eval_shape",
     }

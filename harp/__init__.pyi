@@ -79,6 +79,7 @@ from harp.transforms.jacobians import (
     value_and_jacfwd as value_and_jacfwd,
     value_and_jacrev as value_and_jacrev,
 )
+from harp.transforms.jit.export import export as export
 from harp.transforms.jit.jit import JitFunction as JitFunction, jit as jit
 from harp.transforms.staging import eval_shape as eval_shape
 

@@ -146,6 +146,10 @@ class KernelError(HarpError, RuntimeError):
     """A kernel of `harp.kernel` is not well declared, has no source for a device, or its compiler refuses it."""
 
 
+class ExportError(HarpError, NotImplementedError):
+    """`harp.export` cannot write a function as C: it calls Python or LAPACK, or has a check that needs Python."""
+
+
 class FormatError(HarpError, ValueError):
     """`harp.debug.print` has a placeholder that no argument fits."""
 

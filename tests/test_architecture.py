@@ -129,6 +129,7 @@ RECURSIVE = {
         "transforms/autodiff/loops/bounds": "with_bounds range_of _range_of_expr",
         "transforms/batching/iteration_rules": "_with_loops_of_some",
         "transforms/jit/calls": "assembly.build on_host.fetched",
+        "transforms/jit/export": "_calls",
     },
     "the order of a derivative": {
         "numpy/complexes": "_with_rule",
@@ -139,6 +140,7 @@ RECURSIVE = {
         "tree": "register",
     },
     "a proof's depth, a fixed number of kinds, or one retry": {
+        "backends/c/emit/bundle": "headers.add _own _template",
         "backends/c/emit/work": "bound_of _slope",
         "backends/c_family/scalar": "conversion literal",
         "backends/c_family/values": "_is_rounded",

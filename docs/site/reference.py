@@ -59,7 +59,7 @@ WITHOUT_PAGES = {
 }
 # Sections of the long pages. Of `harp` by names; elsewhere by the module in which a function is defined.
 HARP = {
-    "Compile": "jit JitFunction Stages CompileOptions",
+    "Compile": "jit JitFunction Stages CompileOptions export",
     "Differentiate": "grad value_and_grad vjp jvp linearize jacfwd jacrev value_and_jacfwd value_and_jacrev "
     "hessian hvp stop_gradient custom_jvp custom_vjp checkpoint checkpoint_name checkpoint_policies",
     "Batches": "vmap map",

@@ -246,15 +246,22 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
     %1 = f32[n] map (%0) -> mul(x0, 2.0:f32)
     return %1
     """
-    require_function("trace", function)
-    leaves, treedef = flatten(arguments)
+    return trace_with("trace", function, arguments)[2].graph
+
+
+def trace_with(
+    caller: str, function: Callable[..., Tree], arguments: Sequence[object]
+) -> tuple[Scope, list[Argument], Traced]:
+    """The trace of a function for signatures or arrays, its scope and its arguments. `caller` is who asks for it."""
+    require_function(caller, function)
+    leaves, treedef = flatten(tuple(arguments))
     names = leaf_names(function, arguments, {})
     declared = [leaf for leaf in leaves if isinstance(leaf, ArraySignature)]
     if len(declared) == len(leaves):
         scope = Scope(concrete=False)
         specs = declared_arguments(names, declared, scope)
     elif declared:
-        raise ArgumentError(f"trace takes either signatures or arrays for all arguments, not both{where()}")
+        raise ArgumentError(f"{caller} takes either signatures or arrays for all arguments, not both{where()}")
     else:
         scope = Scope()
         specs = size_arguments(names, [leaf_array(leaf, n) for leaf, n in zip(leaves, names, strict=True)], scope)
@@ -262,7 +269,7 @@ def trace(function: Callable[..., Tree], *arguments: object) -> Graph:
     def call(arrays: Sequence[Array]) -> Tree:
         return function(*unflatten(treedef, arrays))
 
-    return trace_function(call, specs, scope, function_name(function)).graph
+    return scope, specs, trace_function(call, specs, scope, function_name(function))
 
 
 def require_function(name: str, function: object, parameters: Sequence[str] | None = None) -> None:

@@ -1,6 +1,7 @@
 """The classifier and the minimiser, small: one epoch or two, few dimensions. `make demo` is the whole run."""
 
 import re
+import shutil
 
 import pytest
 
@@ -64,6 +65,13 @@ def test_digits_needs_an_epoch(digits, capsys):
     with pytest.raises(SystemExit):
         digits.main(["--epochs", "0"])
     assert "--epochs" in capsys.readouterr().err
+
+
+def test_digits_in_c(load, capsys):
+    if not shutil.which("gcc"):
+        pytest.skip("needs gcc")
+    assert load("export_digits").main(["--epochs", "3"]) == 0
+    assert "all weights have the same bits: True" in capsys.readouterr().out
 
 
 def test_rosenbrock(rosenbrock, capsys):

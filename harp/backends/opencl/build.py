@@ -32,6 +32,7 @@ _ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^">]+)[">].*$', re.MULTILINE)
 _GUARD = re.compile(r"#ifndef (HARP_\w+_H)\n#define \1\n")
+_BEGINS, _ENDS = (re.compile(rf"^[ \t]*#[ \t]*{word}", re.MULTILINE) for word in ("if", "endif"))
 # A position in a message of NVIDIA's compiler, which counts lines of the whole text, and the `#line` that others heed.
 _POSITION = re.compile(r"^<kernel>:(\d+)", re.MULTILINE)
 _LINE = re.compile(r'#line (\d+) "(.+)"')
@@ -47,10 +48,12 @@ def _expanded(text: str, seen: set[str]) -> str:
         name = match[2]
         if match[1] == "<" or name in seen:  # headers of C: what is used of them is declared in common.h
             return ""
-        content = _file(name)
+        content, before = _file(name), text[: match.start()]
+        inside = len(_BEGINS.findall(before)) - len(_ENDS.findall(before)) > bool(_GUARD.search(text))
+        known = {*seen} if inside else seen  # under a condition it may be left out, and is not there for others
         if _GUARD.search(content):
-            seen.add(name)
-        return _expanded(content, seen).strip()
+            known.add(name)
+        return _expanded(content, known).strip()
 
     return _INCLUDE.sub(replacement, text)
 

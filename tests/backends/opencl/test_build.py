@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 pytest.importorskip("pyopencl")
@@ -29,3 +31,13 @@ def test_positions_in_the_whole_text_are_named_as_line_directives_say():
         "harp names of kernel wrong:2:27: note: y\n<kernel>:1:1: error: x"
     )
     assert build._with_files("<kernel>:99999999999:1: error", SOURCE) == "harp kernel wrong:99999999992:1: error"
+
+
+def test_what_is_included_under_a_condition_is_there_for_others():
+    """math/erf_f32.h includes math/erf_f64.h where there is no fused multiply-add."""
+    text = build.whole('#include "math/erf_f32.h"\n#include "math/erf_f64.h"\n')
+    depths = [
+        len(re.findall("^ *#if", before, re.MULTILINE)) - len(re.findall("^ *#endif", before, re.MULTILINE))
+        for before in (text[: found.start()] for found in re.finditer(r"double harp_erf_f64\(", text))
+    ]
+    assert min(depths) == 1, "in its own guard only"

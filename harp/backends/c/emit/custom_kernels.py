@@ -40,7 +40,7 @@ def definition(stmt: ForeignCall, name: str) -> str:
         f"static void {name}_part(void *given, int64_t harp_begin, int64_t harp_end)",
         "{",
         f"    const struct {name} *const args = given;",
-        *(f"    {kind}{field} = args->{field};" for field, kind in fields.items()),
+        *(f"    {kind}{field} = args->{field};" for field, kind in fields.items() if field != "harp_calls"),
         "    for (int64_t harp_k = harp_begin; harp_k < harp_end; ++harp_k) {",
         "        const int64_t harp_call = harp_k / harp_blocks, harp_block = harp_k % harp_blocks;",
         *(f"        {line}" for line in _loops(source)),

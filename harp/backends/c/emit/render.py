@@ -90,7 +90,7 @@ def _conditional_loads(value: Expr) -> Iterator[Load]:
 
 
 # The name of a kernel in its own text; elsewhere it ends with so many digits of the text's digest.
-_KERNEL, _DIGITS = "harp_kernel", 24
+KERNEL, _DIGITS = "harp_kernel", 24
 # The flags of a unit without loops.
 _OF_CALLS = ("-O1",)
 # A program with more loops is compiled in two parts for its first calls.
@@ -110,7 +110,7 @@ def interface(program: Program, timed: bool = False) -> Interface:
 
 def render(program: Program, timed: bool = False) -> Source:
     """The C source of a program; with `timed` its kernels are the same."""
-    return _Renderer(program, timed).source()
+    return Renderer(program, timed).source()
 
 
 def render_with_first(program: Program) -> tuple[Source, Callable[[float], Source]]:
@@ -121,16 +121,18 @@ def render_with_first(program: Program) -> tuple[Source, Callable[[float], Sourc
     variable `harp_full` is set to its `harp_run`, and calls of the first one are handed on. A call for which too few
     operations are left does nothing, and returns TOO_MUCH.
     """
-    renderer = _Renderer(program, False)
+    renderer = Renderer(program, False)
     return renderer.source(), renderer.first
 
 
-class _Renderer:
-    """The functions of one program as text."""
+class Renderer:
+    """The functions of one program as text. With `given` memory the function that runs it has one more parameter,
+    `scratch`: memory for the arena, or NULL."""
 
-    def __init__(self, program: Program, timed: bool) -> None:
+    def __init__(self, program: Program, timed: bool = False, given: bool = False) -> None:
         self.program = program
         self.timed = timed
+        self.given = given
         self.slots: dict[Buffer, int] = {}
         for number, slot in enumerate(program.scratch):
             self.slots |= dict.fromkeys(slot.buffers, number)
@@ -207,7 +209,7 @@ class _Renderer:
         lines.add("/* The same sums in doubles, which do not wrap, and without cancellation. */")
         lines.add("double most = 0.0;")
         for size in dict.fromkeys(size for slot in program.scratch for size in slot.sizes):
-            lines.add(f"most += {_magnitude(size, bounds)};")
+            lines.add(f"most += {magnitude(size, bounds)};")
         lines.add("if (!(most < 0x1p62)) return -1;")
         index = IndexPrinter(names.__getitem__)
         lines.add("int64_t bytes = 0;")
@@ -226,6 +228,7 @@ class _Renderer:
         declared += [(self.buffers[b], f"void *restrict {self.buffers[b]}") for b in program.outputs]
         declared += [("times", "void *restrict times")] if self.timed else []
         declared += [(names[s], f"int64_t {names[s]}") for s in program.sizes]
+        declared += [("scratch", "void *scratch")] if self.given else []
         if most is not None:
             lines.add(f"if ({FULL} != NULL) return {FULL}({', '.join(name for name, _ in declared)});")
             lines.add(f"{LEFT} -= {printed_operations(program, index.text)};")
@@ -252,7 +255,7 @@ class _Renderer:
             guarded |= function.fallible
         lines.fails = guarded
         if program.scratch:
-            lines.add("if (arena != small) harp_give(arena);")
+            lines.add(f"if ({'scratch == NULL && ' if self.given else ''}arena != small) harp_give(arena);")
         lines.add("return status;" if guarded else "return 0;")
         comment = "Runs the program; 1 if there is not enough memory."
         run = define("harp_run", declared, lines, comment, result="int")
@@ -284,7 +287,8 @@ class _Renderer:
         """Allocate the arena once, and point every scratch buffer to its slot."""
         index = IndexPrinter(self.names.__getitem__)
         lines.add(f"_Alignas(64) char small[{_STACK_BYTES}];")
-        lines.add("char *const arena = bytes <= (int64_t)sizeof small ? small : harp_take(bytes);")
+        given = "scratch != NULL ? harp_on_line(scratch) : " if self.given else ""
+        lines.add(f"char *const arena = {given}bytes <= (int64_t)sizeof small ? small : harp_take(bytes);")
         lines.add("if (arena == NULL) return 1;")
         start = "arena"
         for number, slot in enumerate(self.program.scratch):
@@ -305,7 +309,7 @@ def _slot_size(slot: Slot, index: IndexPrinter) -> str:
     return f"harp_slot({text})"
 
 
-def _magnitude(p: Index, names: Mapping[Atom, str]) -> str:
+def magnitude(p: Index, names: Mapping[Atom, str]) -> str:
     """A bound on the absolute value of `p` and of every partial result, as arithmetic in doubles: it cannot wrap."""
     return Fold(_sum_of, _term, "({} + {})".format, "({})".format, names.__getitem__)(p)
 
@@ -318,8 +322,8 @@ def _term(coefficient: int, factors: list[str]) -> str:
     return "*".join(factors if abs(coefficient) == 1 and factors else [f"{abs(coefficient)}.0", *factors])
 
 
-def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
-    """A kernel without its unused parameters, its unit, and the unit's lines. Its name is a digest of its text."""
+def kernel_function(kernel: Kernel) -> Function:
+    """A kernel without its unused parameters, as a function that is called `KERNEL`."""
     names = parameters(kernel)
     buffers = {b: names[b] for b in formals(kernel)}
     sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
@@ -328,26 +332,31 @@ def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
         if buffer not in buffers:
             raise VerificationError(f"kernel {kernel.name}: {buffer.name} is none of its parameters")
     constant = frozenset(b for b in used.touched if b not in used.writes)
-    body = Body({b: buffers[b] for b in used.touched}, sizes, constant, _KERNEL)
+    body = Body({b: buffers[b] for b in used.touched}, sizes, constant, KERNEL)
     body.statement(kernel.body, True)
     declared = [(name, parameter(b, name, b in used.writes)) for b, name in buffers.items() if b in used.touched]
     declared += [(name, f"int64_t {name}") for name in sizes.values() if name in body.used]
     written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
     comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
-    function = define(_KERNEL, declared, body.lines, comment)
-    function = function._replace(parts=tuple(part.lines for part in body.parts))
+    function = define(KERNEL, declared, body.lines, comment)
+    return function._replace(parts=tuple(part.lines for part in body.parts))
+
+
+def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:
+    """The function of a kernel, its unit, and the unit's lines. Its name is a digest of its text."""
+    function = kernel_function(kernel)
     definition = function.definition(SHARED)
-    name = f"{_KERNEL}_{hashlib.sha256(printed(definition).encode()).hexdigest()[:_DIGITS]}"
+    name = f"{KERNEL}_{hashlib.sha256(printed(definition).encode()).hexdigest()[:_DIGITS]}"
     flags = flags_of(kernel, function.uses)
-    lines = _file(f"#define {_KERNEL} {name}", [definition], function.uses)
+    lines = _file(f"#define {KERNEL} {name}", [definition], function.uses)
     return function._replace(name=name), Unit(printed(lines), flags, shared=True, kernel=True), lines
 
 
 def _renamed(function: Function, text: str) -> str:
     """The text of a kernel's unit for a file with others, whose parts have the same names."""
-    own = [f"{_KERNEL}_part{number}" for number in range(len(function.parts))]
-    names = [f"#define {name} {name.replace(_KERNEL, function.name)}" for name in own]
-    return "\n".join([*names, text, *(f"#undef {name}" for name in (_KERNEL, *own))])
+    own = [f"{KERNEL}_part{number}" for number in range(len(function.parts))]
+    names = [f"#define {name} {name.replace(KERNEL, function.name)}" for name in own]
+    return "\n".join([*names, text, *(f"#undef {name}" for name in (KERNEL, *own))])
 
 
 def _file(head: str, parts: Iterable[Sequence[CodeLine]], effects: Set[str]) -> list[CodeLine]:

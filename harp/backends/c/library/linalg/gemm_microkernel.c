@@ -28,7 +28,7 @@ INLINE void tile(const int height, const int vectors, OPERANDS)
     for (; depth > 0; --depth) {
         UNROLLED_FOR(int j = 0; j < vectors; ++j) right[j] = load(b + j * LANES);
         UNROLLED_FOR(int i = 0; i < height; ++i)
-            UNROLLED_FOR(int j = 0; j < vectors; ++j) sums[i][j] += rows[i / 3][i % 3 * a_row] * right[j];
+            UNROLLED_FOR(int j = 0; j < vectors; ++j) ADD_PRODUCT(sums[i][j], rows[i / 3][i % 3 * a_row], right[j]);
         UNROLLED_FOR(int i = 0; i < height; i += 3) rows[i / 3] += a_step;
         b += b_step;
     }
@@ -47,6 +47,7 @@ INLINE void tile(const int height, const int vectors, OPERANDS)
 #define NAMES_TO_6(vectors)                                                                                            \
     tile_1_##vectors, tile_2_##vectors, tile_3_##vectors, tile_4_##vectors, tile_5_##vectors, tile_6_##vectors
 #define NAMES_TO_10(vectors) tile_7_##vectors, tile_8_##vectors, tile_9_##vectors, tile_10_##vectors
+#define NAMES_TO_12(vectors) tile_11_##vectors, tile_12_##vectors
 
 TILES_TO_6(1)
 TILES_TO_10(1)
@@ -61,8 +62,9 @@ TILES_TO_10(2)
 #endif
 
 /* By the number of vectors and of rows. */
-static void (*const tiles[2][ROWS_OF_ONE])(OPERANDS) = {
-    {NAMES_TO_6(1), NAMES_TO_10(1), tile_11_1, tile_12_1},
+typedef void tile_function(OPERANDS);
+static tile_function *const tiles[2][ROWS_OF_ONE] = {
+    {NAMES_TO_6(1), NAMES_TO_10(1), NAMES_TO_12(1)},
     {NAMES_TO_6(2) HIGHER_OF_2},
 };
 

@@ -38,8 +38,8 @@ INLINE void vectors(int count, int last, int64_t depth, const real *a, int64_t a
     sums[whole] = load_first(c + at, last);
     for (; depth > 0; --depth, a += a_step, b += b_step) {
         const real factor = a[0];
-        UNROLLED_FOR(int q = 0; q < whole; ++q) sums[q] += load(b + q * LANES) * factor;
-        sums[whole] += (HAS_MASKS ? load_first(b + at, last) : load(b + at)) * factor;
+        UNROLLED_FOR(int q = 0; q < whole; ++q) ADD_PRODUCT(sums[q], load(b + q * LANES), factor);
+        ADD_PRODUCT(sums[whole], HAS_MASKS ? load_first(b + at, last) : load(b + at), factor);
     }
     UNROLLED_FOR(int q = 0; q < whole; ++q) store(c + q * LANES, sums[q]);
     store_first(c + at, sums[whole], last);

@@ -12,7 +12,7 @@ INLINE vector add_square(const real *b, int64_t b_row, const real *a, vector sum
 {
     vector columns[LANES];
     transpose_tile(b, b_row, columns);
-    UNROLLED_FOR(int k = 0; k < LANES; ++k) sums += columns[k] * a[k];
+    UNROLLED_FOR(int k = 0; k < LANES; ++k) ADD_PRODUCT(sums, columns[k], a[k]);
     return sums;
 }
 
@@ -37,7 +37,7 @@ NOINLINE vector add_rest(int64_t depth, const real *b, int64_t b_row, const real
         b_row = LANES;
     }
     transpose_tile(b, b_row, columns);
-    for (int64_t k = 0; k < depth; ++k) sums += columns[k] * a[k];
+    for (int64_t k = 0; k < depth; ++k) ADD_PRODUCT(sums, columns[k], a[k]);
     return sums;
 }
 

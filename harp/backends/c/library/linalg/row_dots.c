@@ -52,7 +52,7 @@ INLINE void some_rows(int rows, int64_t depth, const real *a, int64_t a_row, con
     for (; depth >= ACCUMULATORS; depth -= ACCUMULATORS, a += ACCUMULATORS, b += ACCUMULATORS) {
         UNROLLED_FOR(int q = 0; q < VECTORS; ++q) {
             UNROLLED_FOR(int r = 0; r < rows; ++r)
-                sums[r][q] += load(a + r * a_row + q * LANES) * load(b + r * b_row + q * LANES);
+                ADD_PRODUCT(sums[r][q], load(a + r * a_row + q * LANES), load(b + r * b_row + q * LANES));
         }
     }
     const int rest = (int)depth;
@@ -60,10 +60,11 @@ INLINE void some_rows(int rows, int64_t depth, const real *a, int64_t a_row, con
         const int left = rest - q * LANES;
         if (left >= LANES) {
             UNROLLED_FOR(int r = 0; r < rows; ++r)
-                sums[r][q] += load(a + r * a_row + q * LANES) * load(b + r * b_row + q * LANES);
+                ADD_PRODUCT(sums[r][q], load(a + r * a_row + q * LANES), load(b + r * b_row + q * LANES));
         } else if (left > 0) {
             UNROLLED_FOR(int r = 0; r < rows; ++r)
-                sums[r][q] += load_first(a + r * a_row + q * LANES, left) * load_first(b + r * b_row + q * LANES, left);
+                ADD_PRODUCT(sums[r][q], load_first(a + r * a_row + q * LANES, left),
+                            load_first(b + r * b_row + q * LANES, left));
         }
     }
     UNROLLED_FOR(int r = 0; r < rows; ++r) c[r] += folded(sums[r]);
