@@ -27,14 +27,14 @@ from functools import partial
 import attrs
 
 from harp.lower.cost_model import weigh
-from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
+from harp.lower.loopir.loops import Alloc, Buffer, Digits, For, Head, If, Load, LoopKind, Nest, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import Renaming, Tile, nest, privatise, renamed, sequence
-from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one, panel_vectors
+from harp.lower.loopir.products import Match, Product, is_direct, match, moves_by_one, moving, panel_vectors
 from harp.lower.rewrite.coalesce import coalesced
 from harp.lower.rewrite.digits import over_digits
 from harp.lower.rewrite.loop_primitives import Context, flat, specialise, split, strips
 from harp.trace.index.division import Substitution, floordiv, maximum
-from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, as_index, of, split_linear
+from harp.trace.index.polynomial import ZERO, Atom, Index, Loop, as_index, loops_in, of, split_linear
 from harp.trace.index.polynomial import product as product_of
 from harp.trace.scalar.dtypes import f32, f64, i32
 from harp.trace.scalar.expr import Expr, apply, const, rewrite
@@ -105,7 +105,8 @@ def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
 @attrs.frozen
 class OutputBlock:
     """A block of the result: `height` rows and `width` columns from `top` and `start` on, of which `rows` and `columns`
-    are inside. `packed` is memory for a part of `b`, unless backends read that in place."""
+    are inside. `packed` is memory for a part of `b`, unless backends read that in place. The row goes through the
+    iterations of the loops in `merged`, if there are any."""
 
     product: Product
     row: Loop
@@ -116,15 +117,24 @@ class OutputBlock:
     start: Index
     rows: Index
     columns: Index
+    merged: tuple[Loop, ...] = ()
+
+    def at_row(self, context: Context, i: Index) -> tuple[tuple[Digits, ...], dict[Atom, Index]]:
+        """The heads and the positions of the row that is `i` rows from the top."""
+        if not self.merged:
+            return (), {self.row: self.top + i}
+        digits = tuple(context.fresh.loop(loop.extent)[0][0].loop for loop in self.merged)
+        return (Digits(digits, self.top + i),), dict(zip(self.merged, map(of, digits), strict=True))
 
 
 def _panels(context: Context, found: Match) -> Stmt:
     dtype = found.products[0].acc.dtype
     target = context.target
     width, most = panel_vectors(dtype) * target.lanes(dtype.itemsize), target.panel_height
-    count = found.row.extent.constant
+    merged, row, outer = _merged_rows(context, found)
+    count = row.extent.constant
     height = most if count is None else min(count, most)
-    rows_head, _, top, rows = split(context.fresh, found.row.extent, max(height, 1))
+    rows_head, _, top, rows = split(context.fresh, row.extent, max(height, 1))
     columns_head, _, start, columns = split(context.fresh, found.column.extent, width)
     copies: list[tuple[Buffer, Stmt]] = []
     inside: list[Stmt] = []
@@ -136,12 +146,12 @@ def _panels(context: Context, found: Match) -> Stmt:
         room = Buffer(f"{name}_panel", product.b.dtype, (as_index(target.panel_depth), as_index(width)), Space.THREAD)
         in_place = dtype in _PACKED and is_direct(product.b) and not (product.window and is_direct(product.a))
         packed = None if in_place else room
-        block = OutputBlock(product, found.row, found.column, total, packed, top, start, rows, columns)
+        block = OutputBlock(product, row, found.column, total, packed, top, start, rows, columns, merged)
         buffers += [total] if packed is None else [total, packed]
         a = product.a
         if not is_direct(a):
             copies.append(_rows(context, block))
-            a = Load(copies[-1][0], (of(found.row) - top, of(product.loops[0])))
+            a = Load(copies[-1][0], (of(row) - top, of(product.loops[0])))
         inside += [_zero(context, total, rows), _sum(context, block, a)]
         sums[product.acc] = total
     results = partial(_results, context, block, found.body, sums)
@@ -151,11 +161,23 @@ def _panels(context: Context, found: Match) -> Stmt:
     for buffer in reversed(buffers):
         result = Alloc(buffer, result)
     if not copies:
-        return nest(flat(context, (*found.outer, *rows_head, *columns_head)), result)
+        return nest(flat(context, (*outer, *rows_head, *columns_head)), result)
     result = sequence([*(fill for _, fill in copies), nest(columns_head, result)])
     for buffer, _ in reversed(copies):
         result = Alloc(buffer, result)
-    return nest(flat(context, (*found.outer, *rows_head)), result)
+    return nest(flat(context, (*outer, *rows_head)), result)
+
+
+def _merged_rows(context: Context, found: Match) -> tuple[tuple[Loop, ...], Loop, tuple[For, ...]]:
+    """Loops that are one row loop, this loop, and the other outer loops: all rows for which `b` is the same, where rows
+    of windows are copied anyway. So panels of `b` serve the rows of many small images."""
+    loops = [*(h.loop for h in found.outer), found.row]
+    moved = set[Loop]().union(*(moving(p.b) for p in found.products))
+    copied = all(p.window and not is_direct(p.a) for p in found.products)
+    if not copied or len(loops) < 2 or moved & {*loops} or any(loops_in(loop.extent) for loop in loops):
+        return (), found.row, found.outer
+    (head,), _ = context.fresh.loop(product_of(loop.extent for loop in loops))
+    return tuple(loops), head.loop, ()
 
 
 def _whole(block: OutputBlock, values: Iterable[Expr], ragged: Stmt, whole: Callable[[Index], Stmt]) -> Stmt:
@@ -171,9 +193,10 @@ def _results(context: Context, block: OutputBlock, body: Stmt, sums: Mapping[Buf
     i_head, i = context.fresh.loop(block.rows)
     l_head, lane = context.fresh.loop(columns, LoopKind.SIMD)
     places = {acc: (total, (i, lane)) for acc, total in sums.items()}
-    inner = Renaming(Substitution({block.row: block.top + i, block.column: block.start + lane}), places).statement(body)
+    digits, at = block.at_row(context, i)
+    inner = Renaming(Substitution({**at, block.column: block.start + lane}), places).statement(body)
     width = block.sums.shape[1].constant or 1
-    return nest(i_head, privatise(inner, Tile(l_head, (width,))) if l_head else inner)
+    return nest((*i_head, *digits), privatise(inner, Tile(l_head, (width,))) if l_head else inner)
 
 
 def _rows(context: Context, block: OutputBlock) -> tuple[Buffer, Stmt]:
@@ -186,9 +209,10 @@ def _rows(context: Context, block: OutputBlock) -> tuple[Buffer, Stmt]:
         k_head, at = context.fresh.loop(k.extent)
         value = _at(block.product.a, {block.row: block.top + i, k: at})
         return copy, over_digits(context.fresh, nest(i_head + k_head, Store(copy, (i, at), value)))
-    outer, at = i_head, ZERO
+    digits, places = block.at_row(context, i)
+    outer: tuple[Head, ...] = (*i_head, *digits)
     head: tuple[For, ...] = ()
-    places: dict[Atom, Index] = {block.row: block.top + i}
+    at = ZERO
     for loop in block.product.window:
         outer += head
         head, places[loop] = context.fresh.loop(loop.extent)
