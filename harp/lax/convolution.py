@@ -13,7 +13,7 @@ from harp.errors import ArgumentError, ShapeError
 from harp.lax.products import in_wanted
 from harp.numpy.checks import as_count
 from harp.numpy.linalg.order import Labels
-from harp.numpy.manipulation import flip, reshape, shape_of, swapaxes
+from harp.numpy.manipulation import expand_dims, flip, reshape, shape_of, swapaxes
 from harp.numpy.sliding import Padding, correlate_windows, each_of, pairs_of, plan, spread
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_tuple
@@ -151,9 +151,9 @@ def _in_groups(array: Array, labels: Labels, name: str, groups: Index) -> tuple[
     """An axis as two: of the groups, and of what is in each."""
     place = labels.index(name)
     size = resolve(node_of(array).shape[place])
-    alone = hint(size) == hint(groups) and ask(Relation.ZERO, size - groups, "each feature is a group")
-    each = ONE if alone else resolve(floordiv(size, groups))
-    size = resolve(size)
+    if hint(size) == hint(groups) and ask(Relation.ZERO, size - groups, "each feature is a group"):
+        return expand_dims(array, place + 1), (*labels[:place], "g", *labels[place:])
+    each = resolve(floordiv(size, groups))
     if not ask(Relation.ZERO, size - groups * each, "groups are of one size"):
         raise ShapeError(f"axis {place} of size {describe(size)} is not {describe(groups)} groups of one size{where()}")
     shape: list[object] = [*array.shape]

@@ -127,3 +127,23 @@ def test_channels_last_are_products(by):
     f = sums if by is None else lambda x, w: harp.vjp(lambda x: sums(x, w), x)[1](sums(x, w))[0]
     loops = str(harp.jit(f).lower(numbers(2, 6, 5, 3), numbers(3, 3, 3, 4)).loops)
     assert "_rows" in loops and "call gemm" in loops
+
+
+def test_groups_of_one_feature_given_as_a_number():
+    """The gradient by the array reads no position by division, and a sum has as many terms as a window."""
+    sums = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", None, None, LAST, 8)
+    x, w = numbers(2, 5, 6, 8), numbers(3, 3, 1, 8)
+    by_input = harp.jit(lambda x, w, g: harp.vjp(lambda x: sums(x, w), x)[1](g)[0])
+    g = numbers(2, 5, 6, 8)
+    first = [np.moveaxis(a, -1, 1) for a in (x, g)]
+    kernel = np.moveaxis(w, (-1, -2), (0, 1))
+    along = convolved(first[0], kernel, (1, 1), [(1, 1), (1, 1)], (1, 1), (1, 1), 8, 1)
+    npt.assert_array_equal(np.sum(np.asarray(by_input(x, w, g)) * x), np.sum(along * first[1]))
+    assert "//" not in str(by_input.lower(x, w, g).graph).replace("+ 1)//2)", "")
+
+
+def test_a_reshape_to_a_number_that_a_guard_knows():
+    x = numbers(2, 5, 6, 8)
+    f = harp.jit(lambda x: x.reshape(x.shape[0], x.shape[1], x.shape[2], 8, 1)[:, 1:] * 2)
+    npt.assert_array_equal(f(x), x[:, 1:, ..., None] * 2)
+    assert "//" not in str(f.lower(x).graph)
