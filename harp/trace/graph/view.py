@@ -77,8 +77,8 @@ def drop_axes(src: Node, at_positions: dict[int, Index]) -> Node:
 
 
 def reshape(src: Node, shape: Shape, old: Shape | None = None) -> Node:
-    """Unflatten of flatten, in row-major order; the caller guarantees equal numbers of elements, and that `old`, where it
-    is given, is the shape of the source in other words."""
+    """Unflatten of flatten, in row-major order; the caller guarantees equal numbers of elements, and that `old`, where
+    it is given, is the shape of the source in other words."""
     flat = flatten_index(positions(shape), shape)
     return view(src, shape, unflatten_index(flat, src.shape if old is None else old))
 
