@@ -179,8 +179,7 @@ def _in_order(array: Array, shape: Shape) -> Array:
     """The elements in row-major order; of numbers without a trace, a view where strides allow one."""
     return shown(
         array,
-        # Guards may say that sizes are numbers: with these, an axis that stays is read as it is.
-        lambda node: view.reshape(node, tuple(map(resolve, shape)), tuple(map(resolve, node.shape))),
+        lambda node: view.reshape(node, shape),
         lambda value: value.reshape([int(wrap(size)) for size in shape]),
     )
 

@@ -76,11 +76,10 @@ def drop_axes(src: Node, at_positions: dict[int, Index]) -> Node:
     return view(src, kept, index)
 
 
-def reshape(src: Node, shape: Shape, old: Shape | None = None) -> Node:
-    """Unflatten of flatten, in row-major order; the caller guarantees equal numbers of elements, and that `old`, where
-    it is given, is the shape of the source in other words."""
+def reshape(src: Node, shape: Shape) -> Node:
+    """Unflatten of flatten, in row-major order; the caller guarantees equal numbers of elements."""
     flat = flatten_index(positions(shape), shape)
-    return view(src, shape, unflatten_index(flat, src.shape if old is None else old))
+    return view(src, shape, unflatten_index(flat, src.shape))
 
 
 def flatten_index(index: Sequence[Index], shape: Shape) -> Index:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from harp.config import settings
 from harp.trace.eval.inside import is_plain, require_inside
 from harp.trace.graph.body import graph_of
 from harp.trace.graph.graph import Graph
@@ -45,13 +44,11 @@ def claims(graph: Graph) -> Iterator[Claim]:
                     yield Claim(node, size - 1 - p)
 
 
-def unproved(graph: Graph, guards: Iterable[Guard]) -> tuple[Claim, ...]:
-    """The claims that follow neither from the expressions nor from a guard, with the user's lines.
-
-    With HARP_VERIFY=3 no proof is trusted: all of them, so that each call looks at every view with its own sizes.
-    """
+def unproved(graph: Graph, guards: Iterable[Guard], trusts: bool = True) -> tuple[Claim, ...]:
+    """The claims that follow neither from the expressions nor from a guard, with the user's lines; all of them, if
+    no proof is to be trusted."""
     known = Assumptions(fact for guard in guards for fact in guard.bounds)
-    found = [claim for claim in claims(graph) if settings.verify >= 3 or not _is_proved(claim, known)]
+    found = [claim for claim in claims(graph) if not trusts or not _is_proved(claim, known)]
     return tuple(claim._replace(site=graph.site(claim.view)) for claim in found)
 
 

@@ -140,10 +140,3 @@ def test_groups_of_one_feature_given_as_a_number():
     along = convolved(first[0], kernel, (1, 1), [(1, 1), (1, 1)], (1, 1), (1, 1), 8, 1)
     npt.assert_array_equal(np.sum(np.asarray(by_input(x, w, g)) * x), np.sum(along * first[1]))
     assert "//" not in str(by_input.lower(x, w, g).graph).replace("+ 1)//2)", "")
-
-
-def test_a_reshape_to_a_number_that_a_guard_knows():
-    x = numbers(2, 5, 6, 8)
-    f = harp.jit(lambda x: x.reshape(x.shape[0], x.shape[1], x.shape[2], 8, 1)[:, 1:] * 2)
-    npt.assert_array_equal(f(x), x[:, 1:, ..., None] * 2)
-    assert "//" not in str(f.lower(x).graph)
