@@ -101,7 +101,7 @@ RECURSIVE = {
     "the nesting of the user's loops and branches, or the views between operations, or a rank": {
         "lower/graph/factors_before_loops": "factors_before_loops",
         "lower/graph/window_factors": "window_factors",
-        "lower/rewrite/vectorise": "_tested",
+        "lower/rewrite/vectorise": "_unswitched",
         "lower/graph/dead_results": "kept_elements",
         "lower/graph/legalise": "_real_or_imag verify_legalised",
         "lower/graph/simplify": "_reads_turned",

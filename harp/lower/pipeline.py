@@ -61,7 +61,7 @@ from harp.lower.rewrite.packed_rows import packed_rows
 from harp.lower.rewrite.parallel import parallel
 from harp.lower.rewrite.staged_halves import staged_halves
 from harp.lower.rewrite.transpose_tiling import transpose_tiles
-from harp.lower.rewrite.vectorise import tests_before_vectors, vectorised, written_out
+from harp.lower.rewrite.vectorise import unswitched, vectorised, written_out
 from harp.lower.schedule.build import Built, build
 from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
@@ -412,7 +412,7 @@ PASSES = (
     _of_kernels("bounds checks", "for check=True: compare indices with axes", _bounds_checks, verify=_verify_checked),
     _of_kernels("long rows", "cut long sums and running sums into chunks", _each(long_rows), _on_cores),
     _of_kernels("rewrite nests", "apply the rules for loop nests", _each_for(rewrite_nests), _on_cores),
-    _of_kernels("tests", "test once what all elements of a vector share", _each(tests_before_vectors), _on_cores),
+    _of_kernels("unswitch", "decide once what all elements of a vector share", _each(unswitched), _on_cores),
     _of_kernels("parallel", "run independent outermost iterations in threads", _each_for(parallel), _on_cores),
     _of_kernels("select routines", "call the library in place of loops", _each(select_routines), _on_cores),
     _of_kernels("share", "share nests among the work-items of groups", _each_for(share), _on_grid),

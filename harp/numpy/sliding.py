@@ -22,6 +22,7 @@ from harp.trace.graph.node import MapReduce, Node, View, positions
 from harp.trace.graph.view import flatten_index, view
 from harp.trace.index.division import ceildiv, floordiv, relu
 from harp.trace.index.polynomial import ONE, ZERO, Index, Shape, product
+from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.expr import Const, Expr, Position, apply, const, select
 from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.sizes.scope import Relation
@@ -166,7 +167,8 @@ def correlate_windows(x: Array, w: Array, windows: Plan, labels: tuple[Labels, L
         for axis, (name, size) in enumerate(zip(names, node.shape, strict=True)):
             known = sizes.setdefault(name, resolve(size))
             sizes[name] = unify(known, size, lambda axis=axis: f"a convolution, axis {axis} of the kernel")  # type: ignore[misc]
-    if any(window.base is not ONE for window in windows.windows) and all(map(_is_spread_only, windows.windows)):
+    spreads = any(window.base is not ONE for window in windows.windows) and x.kind is not bool_
+    if spreads and all(map(_is_spread_only, windows.windows)):
         return _spread_products(x, w, windows, labels, out, sizes)
     inner_of = dict(zip(windows.axes, inner, strict=True))
     along = tuple(inner_of.get(axis, name) for axis, name in enumerate(labels[0]))  # as they lie in memory

@@ -20,6 +20,10 @@ from harp.lazy import FUNCTIONS
 from harp.trace.source_locations import is_of_harp, running_text
 
 _UNKNOWN = re.compile(r"(?P<called>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<keyword>\w+)'")
+_CALLED = re.compile(
+    r"(?P<array>.+)\.(?P<name>shape|ndim|size|dtype|T|mT|real|imag|itemsize|nbytes)\((?P<argument>.*)\)"
+)
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 # What other libraries call these keywords; difflib finds those that are spelt in a similar way.
 _ALSO = {
     "axes": "axis",
@@ -69,14 +73,6 @@ def _on_attribute(text: str) -> str | None:
         return None
     part = f"[{found['argument']}]" if found["name"] == "shape" and found["argument"] else ""
     return f"{found['array']}.{found['name']} is an attribute; write {found['array']}.{found['name']}{part}"
-
-
-_CALLED = re.compile(
-    r"(?P<array>.+)\.(?P<name>shape|ndim|size|dtype|T|mT|real|imag|itemsize|nbytes)\((?P<argument>.*)\)"
-)
-
-
-_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def _instead(keyword: str, names: list[str]) -> str:

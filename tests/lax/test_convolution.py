@@ -288,3 +288,13 @@ def test_transposed_by_numbers():
 def test_errors(shapes, options, error, text):
     with pytest.raises(error, match=re.escape(text)):
         lax.conv_general_dilated(*map(np.ones, shapes), *options)
+
+
+@pytest.mark.parametrize("base", [1, 2])
+def test_of_bool_any_product_is_true(base):
+    x, w = np.arange(60).reshape(2, 3, 10) % 7 == 0, np.arange(24).reshape(4, 3, 2) % 5 == 0
+    f = lambda x, w: lax.conv_general_dilated(x, w, (1,), [(1, 0)], (base,))
+    expected = convolved(x.astype(int), w.astype(int), (1,), [(1, 0)], (base,), (1,), 1, 1) > 0
+    for found in (f(x, w), harp.jit(f)(x, w)):
+        assert found.dtype == bool
+        npt.assert_array_equal(found, expected)

@@ -116,9 +116,8 @@ def _product(loops: Sequence[For], store: Store, column: Loop, variables: Set[Bu
     fits = column in moving(b) and column not in moving(a) and {*inner} & moving(a) and {*inner} & moving(b)
     if not fits or not (_exists_before(a, variables) and _exists_before(b, variables)):
         return None
-    if not is_direct(a) and not (len(inner) == 1 or (value.dtype.is_float and lies_along(b, inner))):
-        return None
-    if not is_direct(a) and any(loop.extent.constant == 0 for loop in inner):
+    is_copied = len(inner) == 1 or (value.dtype.is_float and lies_along(b, inner))
+    if not is_direct(a) and not (is_copied and all(loop.extent.constant != 0 for loop in inner)):
         return None
     return Product(store.buffer, inner, a, b)
 

@@ -13,6 +13,7 @@ from math import gcd, prod
 import attrs
 
 from harp.lower.cost_model import weigh
+from harp.lower.loopir.conditions import given
 from harp.lower.loopir.dependence import check_parallel
 from harp.lower.loopir.loops import MEMORY, For, If, Kernel, Load, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import is_straight, loads, nest, rebuilt
@@ -20,7 +21,6 @@ from harp.lower.rewrite.coalesce import without_indirect
 from harp.lower.rewrite.loop_fission import fissioned
 from harp.lower.rewrite.loop_primitives import Context
 from harp.trace.index.polynomial import Index, Loop, indirect_in, loops_in, split_linear
-from harp.trace.scalar.expr import Expr, rewrite
 
 # The most columns that are stored by shuffles; compilers scatter more columns, which is slower than scalar stores.
 _COLUMNS = 8
@@ -101,37 +101,30 @@ def written_out(context: Context, s: Stmt) -> Stmt | None:
     return attrs.evolve(s, heads=(*(For(h.loop, LoopKind.UNROLL) for h in outer), last))
 
 
-def tests_before_vectors(kernel: Kernel) -> Kernel:
-    """Decide conditions of a load that are the same for all elements of a vector once for the vector, in sums.
+def unswitched(kernel: Kernel) -> Kernel:
+    """Decide conditions of loads that are the same for all elements of a vector once for the vector, in sums.
 
     for simd i: acc[i] += x[j, i] if j >= 1 else 0
         ->  if j >= 1 { for simd i: acc[i] += x[j, i] } else { for simd i: acc[i] += 0 }
     """
-    body = _tested(kernel.body)
+    body = _unswitched(kernel.body)
     return kernel if body is kernel.body else kernel.with_body(body)
 
 
-def _tested(s: Stmt) -> Stmt:
+def _unswitched(s: Stmt) -> Stmt:
     if not isinstance(s, Nest) or not isinstance(s.body, Store):
-        return rebuilt(s, _tested)
+        return rebuilt(s, _unswitched)
     *outer, last = s.heads
     if not isinstance(last, For) or last.kind is not LoopKind.SIMD or s.body.buffer.space in MEMORY:
         return s
-    masked = {load: tests for load in loads(s.body.value) if (tests := _apart(load, last.loop))}
-    if len(masked) != 1:
+    tests = {t for load in loads(s.body.value) if (t := _apart(load, last.loop))}
+    if len(tests) != 1:
         return s
-    ((load, tests),) = masked.items()
-    rest = tuple(c for c in load.conditions if c not in tests)
-    there = Load(load.buffer, load.index, rest, load.fill if rest else None)
-    sides = [nest((last,), attrs.evolve(s.body, value=_with(s.body.value, load, e))) for e in (there, load.fill)]
-    return nest(outer, If(tests, *sides))
+    (own,) = tests
+    sides = [nest((last,), given(s.body, dict.fromkeys(own, holds))) for holds in (True, False)]
+    return nest(outer, If(own, *sides))
 
 
 def _apart(load: Load, loop: Loop) -> tuple[Index, ...]:
     """The conditions of a load that do not depend on a loop, nor on data."""
     return tuple(c for c in load.conditions if loop not in loops_in(c) and loops_in(c) and not indirect_in(c))
-
-
-def _with(value: Expr, load: Load, other: Expr | None) -> Expr:
-    assert other is not None
-    return rewrite((value,), lambda e: other if e is load else e)[0]

@@ -184,11 +184,18 @@ _EXACT = frozenset({Array, bool, int, float, complex, np.ndarray})
 def common_dtype(values: Sequence[object]) -> tuple[DType, bool]:
     """The dtype in which these operands meet, and whether it is still weak. A trace notes where float32 ends."""
     found = meeting_dtype(values)
-    if found[0] in WIDE and not found[1]:
+    if found[0] in WIDE and not found[1] and any(map(_is_narrow, values)):
         level = current()
         if level is not None and level.scope.promotion is None:
             note_promotion(level, [_met(value) for value in values], found[0])
     return found
+
+
+def _is_narrow(value: object) -> bool:
+    """Whether a value is of float32 or complex64, and not a Python number."""
+    if isinstance(value, Array):
+        return (value.kind is dtypes.f32 or value.kind is dtypes.c64) and not value._weak
+    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in "fF"
 
 
 def _met(value: object) -> Met:

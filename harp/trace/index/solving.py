@@ -1,7 +1,8 @@
 """Solving index equations p(i) = j for the loops i, exactly, in mixed-radix digits.
 
 1. A loop that occurs as num // c with a chain of divisors c becomes digits, so that all equations are affine.
-2. An equation s*u + v = j with 0 <= v < s gives u = j // s, and v = j % s goes on. Where there is none, one affine
+2. An equation s*u + v = j with 0 <= v < s gives u = j // s, and v = j % s goes on. For a longer v, as the element of a
+   window with stride s, v is s*w + j % s and u is j // s - w, for an unknown w. Where there is neither, one affine
    unknown is solved: u = (j - rest) // s, if that comes out even. Every solution must lie in its range.
 3. Unknowns that are left are free: all their values solve the equations.
 
@@ -91,6 +92,11 @@ class _System:
     def positive(self, p: Index) -> bool:
         """Whether p >= 1 inside the view's loops."""
         return positive_inside(p, self.shape)
+
+    def require_positive(self, p: Index) -> None:
+        """A divisor is at least 1 where the solution is used: a condition, unless that is certain there."""
+        if not positive_inside(p, self.running):
+            self.conditions.append(p - 1)
 
 
 def positive_inside(p: Index, extents: Shape) -> bool:
@@ -280,7 +286,7 @@ def _replace_multiple(
 def _divide(system: _System, unknown: Loop, slope: Index, multiple: Index) -> None:
     """unknown := multiple // slope, if that comes out even."""
     value = floordiv(multiple, slope)
-    system.conditions += [slope - 1] if not positive_inside(slope, system.running) else []
+    system.require_positive(slope)
     remainder = multiple - slope * value
     system.conditions += [remainder, -remainder]
     system.set(unknown, value)
@@ -322,7 +328,7 @@ def _take_digit(system: _System, k: int) -> bool:
         if not nonnegative(step) or not nonnegative(step - 1 - (others - low)):
             continue
         quotient = floordiv(target - low, step)
-        system.conditions += [] if positive_inside(step, system.running) else [step - 1]
+        system.require_positive(step)
         system.equations[k] = others - low, target - low - step * quotient
         system.set(unknown, last - quotient if mirrored else quotient)
         return True
@@ -367,7 +373,7 @@ def _take_residue(system: _System, unknown: Loop, step: Index, multiple: Index) 
         return False
     target = -slope * target
     quotient = floordiv(target, step)
-    system.conditions += [step - 1] if not positive_inside(step, system.running) else []
+    system.require_positive(step)
     w = system.new_unknown(ceildiv(other.extent, step))
     system.set(other, step * w + target - step * quotient)
     system.set(unknown, slope * (w - quotient))

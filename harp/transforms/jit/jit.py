@@ -186,8 +186,9 @@ class JitFunction(Travelling, Generic[P, R]):
         update_wrapper(self, function, updated=())
         self._function: Callable[..., Any] = function
         self._how = how
-        self._static, self._donated, self._declared, self._options, self._threads, self._check = how[:6]
-        self._search, self._device = how.search, how.device
+        self._static, self._donated, self._declared = how.static, how.donated, how.declared
+        self._options, self._threads, self._device = how.compiler, how.threads, how.device
+        self._check, self._search = how.check, how.search
         self._has_static = bool(how.static)
         self._copies = False  # whether a copy of arguments between devices was warned of
         self._lock = threading.RLock()
