@@ -4,7 +4,8 @@ atomics.
 A view reads src[p(i)] for every position i. Its adjoint at j is the sum of the cotangents of all i with p(i) = j:
 the equations p(i) = j are solved for the loops i (`harp.trace.index.solving`), what they leave open is summed, and what
 they demand of j becomes conditions with fill 0. Equations that are not solved leave a scatter, in the order of the i.
-Of windows with a stride, the sums are made for each phase of the stride on its own, and then interleaved.
+Of windows with a stride, the sums are made for each phase of the stride on its own, and then interleaved: the polyphase
+form of filters.
 """
 
 from __future__ import annotations
