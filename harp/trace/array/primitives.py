@@ -57,6 +57,7 @@ from harp.trace.source_locations import kind_of, plural, registering, short, use
 Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None  # one or several axes, None for all of them
 Scalar = (bool, int, float, complex, Size)
 _PYTHON = {bool, int, float, complex}
+_NARROW = {np.dtype(np.float32), np.dtype(np.complex64)}
 _FLOAT_END = 2**1024 - 2**970  # the first integer that Python does not convert to a float
 
 
@@ -195,7 +196,7 @@ def _is_narrow(value: object) -> bool:
     """Whether a value is of float32 or complex64, and not a Python number."""
     if isinstance(value, Array):
         return (value.kind is dtypes.f32 or value.kind is dtypes.c64) and not value._weak
-    return isinstance(value, (np.ndarray, np.generic)) and value.dtype.char in "fF"
+    return isinstance(value, (np.ndarray, np.generic)) and getattr(value, "dtype", None) in _NARROW
 
 
 def _met(value: object) -> Met:
