@@ -103,16 +103,46 @@ def predict(weights, x):
     return hnp.argmax(scores(weights, x), axis=1)
 
 
-def build(folder: Path) -> Path:
-    """The program in C."""
+def write(folder: Path) -> None:
+    """`digits.c` and `digits.h`: the two functions in C."""
     f32, i32 = harp.f32, harp.i32
     weights = [f32[FEATURES, HIDDEN], f32[HIDDEN], f32[HIDDEN, CLASSES], f32[CLASSES]]
     x, y = f32["n", FEATURES], i32["n"]
     harp.export({"step": (step, weights, x, y), "predict": (predict, weights, x)}, folder, "digits")
+
+
+def build(folder: Path) -> Path:
+    """The program in C."""
+    write(folder)
     (folder / "main.c").write_text(MAIN)
     compiler = shutil.which("gcc") or shutil.which("cc") or "cc"
     subprocess.run([compiler, *FLAGS, "main.c", "digits.c", "-lm", "-o", "digits"], check=True, cwd=folder)
     return folder / "digits"
+
+
+def digits() -> tuple[np.ndarray, np.ndarray]:
+    """Images of 64 numbers from 0 to 1, and labels; the last ones are for the test."""
+    data = load_digits()
+    order = np.random.default_rng(0).permutation(len(data.data))
+    return (data.data[order] / 16).astype(np.float32), data.target[order].astype(np.int32)
+
+
+def first_weights() -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    shapes = ((FEATURES, HIDDEN), (HIDDEN,), (HIDDEN, CLASSES), (CLASSES,))
+    return [(rng.normal(size=shape) * len(shape) * 0.06).astype(np.float32) for shape in shapes]
+
+
+def train(epochs: int) -> tuple[list[np.ndarray], float]:
+    """The same in Python: weights, and the accuracy of the test."""
+    (x, y), weights, steps = digits(), first_weights(), harp.jit(step)
+    rows = len(x) - TEST
+    for _ in range(epochs):
+        for first in range(0, rows, BATCH):
+            part = slice(first, min(first + BATCH, rows))
+            weights, _ = steps(weights, x[part], y[part])
+    found = harp.jit(predict)(weights, x[rows:])
+    return [np.asarray(w) for w in weights], float(np.mean(np.asarray(found) == y[rows:]))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -120,12 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--folder", type=Path, help="where the files are written, by default one that is deleted")
     options = parser.parse_args(arguments)
-    rng = np.random.default_rng(0)
-    data = load_digits()
-    order = rng.permutation(len(data.data))
-    x, y = (data.data[order] / 16).astype(np.float32), data.target[order].astype(np.int32)
-    shapes = ((FEATURES, HIDDEN), (HIDDEN,), (HIDDEN, CLASSES), (CLASSES,))
-    weights = [(rng.normal(size=shape) * len(shape) * 0.06).astype(np.float32) for shape in shapes]
+    (x, y), weights = digits(), first_weights()
     rows = len(x) - TEST
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
@@ -133,14 +158,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         (folder / "data").write_bytes(b"".join(array.tobytes() for array in (*weights, x, y)))
         command = [program, folder / "data", rows, TEST, BATCH, options.epochs]
         done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, check=True)
-    train, classify, value = harp.jit(step), harp.jit(predict), np.float32(0)
-    for _ in range(options.epochs):
-        for first in range(0, rows, BATCH):
-            part = slice(first, min(first + BATCH, rows))
-            weights, value = train(weights, x[part], y[part])
-    accuracy = np.mean(np.asarray(classify(weights, x[rows:])) == y[rows:])
-    print(f"in Python: loss {float(value):.6f}, accuracy {accuracy:.1%}")
-    same = b"".join(np.asarray(w).tobytes() for w in weights) == done.stdout
+    weights, accuracy = train(options.epochs)
+    print(f"in Python: accuracy {accuracy:.1%}")
+    same = b"".join(w.tobytes() for w in weights) == done.stdout
     print(f"all weights have the same bits: {same}")
     return 0 if same else 1
 

@@ -23,7 +23,7 @@ _show_notes()
 # All names. All but two functions are imported when they are first used: not every program needs them.
 _NAMES = _Names(
     {
-        "harp.": "debug errors flatten_util jax lax nn numpy ops optim random scipy test_util tree tree_util",
+        "harp.": "debug errors extend flatten_util jax lax nn numpy ops optim random scipy test_util tree tree_util",
         "harp.backends.devices": "default_device device_put devices",
         "harp.backends.options": "CompileOptions",
         "harp.backends.toolchain.background": "wait_for_compilers",

@@ -66,6 +66,7 @@ FUNCTIONS = Names(
         "harp.trace.array.updates": "at_get=get at_put=put",
         "harp.trace.array.numpy_functions": "__array_ufunc__=of_elements __array_function__=of_arrays",
         "harp.backends.devices": "to_device",
+        "harp.numpy.arrow": "to_arrow",
         "harp.numpy.creation": "asarray",
         "harp.numpy.cumulative": "cumsum cumprod",
         "harp.numpy.elementwise": "clip round",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harp.errors import ArgumentError, DTypeError, IntegerRangeError, ShapeError
+from harp.errors import ArgumentError, DTypeError, IntegerRangeError, MutationError, ShapeError
 from harp.numpy.elementwise import minimum
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, as_integer, known_numbers
@@ -13,7 +13,7 @@ from harp.trace.index.polynomial import Index
 from harp.trace.scalar.dtypes import DType, bool_, i64, u64
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, describe, resolve, to_index
-from harp.trace.source_locations import where
+from harp.trace.source_locations import calling_frame, is_ignored, where
 
 
 def as_positions(what: str, value: object) -> Array:
@@ -47,9 +47,11 @@ def require_held(what: str, value: object, dtype: DType) -> None:
 
 
 def require_in_new_array(name: str, inplace: bool) -> None:
-    """Raise ArgumentError where an array is to change."""
+    """Raise ArgumentError where an array is to change, MutationError in a statement that drops the new one."""
     if inplace:
         raise ArgumentError(f"arrays do not change: {name} returns the new one; leave out inplace=True{where()}")
+    if is_ignored(calling_frame()):
+        raise MutationError(f"arrays do not change, so {name} returns another one: write x = {name}(x, ...){where()}")
 
 
 def require_kind(what: str, array: Array, dtype: DType) -> None:

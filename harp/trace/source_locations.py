@@ -50,9 +50,17 @@ def short(value: int) -> str:
     return str(value) if value.bit_length() < 256 else f"{'-' if value < 0 else ''}2**{value.bit_length() - 1} or so"
 
 
+def calling_frame() -> FrameType | None:
+    """The innermost frame that is not harp's own: the user's, or of a library that computes with harp's arrays."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_FRAMEWORKS):
+        frame = frame.f_back
+    return frame
+
+
 def is_ignored(frame: FrameType | None) -> bool:
-    """Whether the user's code in this frame drops the result of the call that it is making, as a statement does."""
-    if frame is None or frame is not user_frame():
+    """Whether the code in the calling frame drops the result of the call that it is making, as a statement does."""
+    if frame is None or frame is not calling_frame():
         return False
     following = frame.f_lasti + 2
     code = frame.f_code.co_code

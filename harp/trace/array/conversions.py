@@ -110,6 +110,11 @@ class Conversions:
         except BufferError as error:
             raise InterchangeError(f"an array of {value.dtype} cannot be shared by DLPack: {error}{where()}") from None
 
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """A vector as Arrow's C data, in its own dtype; the protocol allows that to differ from the schema asked for."""
+        result: tuple[object, object] = FUNCTIONS["to_arrow"](self)
+        return result
+
     def __dlpack_device__(self) -> tuple[int, int]:
         return _DLPACK_CPU
 

@@ -13,7 +13,7 @@ import numpy as np
 from harp.errors import ArgumentError, DTypeError, MutationError
 from harp.lazy import FUNCTIONS
 from harp.trace.scalar.dtypes import NDArray, as_dtype
-from harp.trace.source_locations import is_ignored, user_frame, where
+from harp.trace.source_locations import calling_frame, is_ignored, where
 
 
 class Methods:
@@ -44,7 +44,7 @@ class Methods:
         Raises MutationError where a statement `x.sort()` does nothing with the result, as if x changed.
         """
         _no_order(order)
-        if is_ignored(user_frame()):
+        if is_ignored(calling_frame()):
             raise MutationError(f"arrays do not change, so x.sort() is another array: write x = x.sort(){where()}")
         result: Self = self._by_name("sort", axis, **options)
         return result

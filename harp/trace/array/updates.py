@@ -18,7 +18,7 @@ from harp.trace.array.array import Array, node_of
 from harp.trace.array.index_plan import as_index_array, integers_as_data, is_data, plan, with_positions
 from harp.trace.array.indexing import Selection, Taken, fill_ellipsis
 from harp.trace.array.indexing import select as select_keys
-from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
+from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, known_numbers, map_
 from harp.trace.graph import view
 from harp.trace.graph.node import MapReduce, Node, Put, Scatter, positions
 from harp.trace.index.bounds import bounded, nonnegative
@@ -28,7 +28,7 @@ from harp.trace.scalar.dtypes import Kind, bool_
 from harp.trace.scalar.expr import Expr, Operand, Position, apply, const, overwritten, select
 from harp.trace.scalar.ops import INFO
 from harp.trace.sizes.levels import current
-from harp.trace.sizes.size import resolve_all, unify
+from harp.trace.sizes.size import is_one, resolve_all, unify
 from harp.trace.source_locations import plural, where
 
 
@@ -49,6 +49,10 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     if how == "subtract":
         return put(array, key, FUNCTIONS["negative"](values), "add", mode, unique)
     keys, kind = key if isinstance(key, tuple) else (key,), Put[how.upper()]
+    bools = [_single_bool(item) for item in keys]
+    if False in bools:
+        return array
+    keys = tuple(None if known else item for item, known in zip(keys, bools, strict=True))  # x[True] is x[None]
     outside = mode_of(mode)
     updates = node_of(_converted(array, values, kind))
     node = node_of(array)
@@ -81,6 +85,15 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     made: Node = Scatter(base, found.indices, updates, kind, clips, unique, outside is None)
     made = view.permute(made, [found.order.index(axis) for axis in range(len(found.order))])
     return emit(placed(node, found.selection, made, Put.SET), array.weak)
+
+
+def _single_bool(key: object) -> bool | None:
+    """The value of a single bool, where it is known."""
+    if not is_data(key) or isinstance(key, list) or getattr(key, "ndim", 0):
+        return None
+    mask = as_index_array(key)
+    known = known_numbers(mask) if mask.kind is bool_ else None
+    return None if known is None else bool(known)
 
 
 def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
@@ -241,6 +254,8 @@ def _masked(node: Node, mask: Node, updates: Node, kind: Put, lead: int) -> Node
             if lead
             else f"a mask with {plural(rank, 'axes')} does not fit an array with {len(shape)}{where()}"
         )
+    if not rank and len(updates.shape) == rest + lead + 1 and is_one(updates.shape[lead]):
+        updates = view.drop_axes(updates, {lead: ZERO})  # the elements of a single bool stand along a new axis
     if len(updates.shape) > rest:
         return None
     for axis in range(lead, lead + rank):

@@ -129,6 +129,19 @@ def test_a_mask_of_no_axes():
     np.testing.assert_array_equal(np.asarray(x.at[x > 4].set(7.0)), np.float32(3), strict=True)
 
 
+def test_single_bools_and_elements_along_their_axis():
+    x = np.arange(3.0)
+    for condition, key in ((True, np.bool_(True)), (False, np.bool_(False))):
+        for values in (5.0, np.array([7.0, 8.0, 9.0]), np.ones((int(condition), 3))):
+            expected = x.copy()
+            expected[key] = values
+            np.testing.assert_array_equal(hnp.asarray(x).at[hnp.asarray(key)].set(hnp.asarray(values)), expected)
+    np.testing.assert_array_equal(hnp.asarray(2.0).at[hnp.asarray(True)].add(hnp.asarray([3.0])), 5.0)
+    np.testing.assert_array_equal(hnp.asarray(x).at[True, 0].set(4.0), [4.0, 1.0, 2.0])
+    traced = harp.jit(lambda x, c: x.at[c].set(hnp.ones((1, 3))))
+    np.testing.assert_array_equal([traced(x, np.bool_(True)), traced(x, np.bool_(False))], [np.ones(3), x])
+
+
 def test_outside_the_axis():
     i, v = np.array([0, 5, -6, -5, 4]), np.arange(5, dtype=np.float32)
     x = np.zeros(5, np.float32)
