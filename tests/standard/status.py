@@ -50,18 +50,18 @@ NOTES: dict[str, str] = {
     "asarray": "copies NumPy's arrays; `copy=False` for arrays of harp only",
     "empty": "zeros",
     "empty_like": "zeros",
-    "from_dlpack": "shares memory, which nobody may write to any more",
-    "linalg.cholesky": "NaN where a matrix is not positive definite",
-    "linalg.inv": "of a singular matrix infinities or NaN in programs, else an error",
-    "linalg.solve": "for a singular matrix infinities or NaN in programs, else an error",
+    "from_dlpack": "shares memory, which nobody may write to afterwards",
+    "linalg.cholesky": "NaN if a matrix is not positive definite",
+    "linalg.inv": "a singular matrix gives infinities or NaN in compiled programs, else an error",
+    "linalg.solve": "a singular matrix gives infinities or NaN in compiled programs, else an error",
     "nonzero": "in a traced function with `size=`",
-    "repeat": "in a traced function `repeats` must be known",
+    "repeat": "in a traced function `repeats` must not be traced",
     "reshape": "also one size -1",
     "unique_all": "in a traced function with `size=`",
     "unique_counts": "in a traced function with `size=`",
     "unique_inverse": "in a traced function with `size=`",
     "unique_values": "in a traced function with `size=`",
-    "unstack": "in a traced function the number of parts is fixed, by a guard",
+    "unstack": "in a traced function a guard fixes the number of parts",
 }
 
 
@@ -115,13 +115,13 @@ print(harp.jit(standardize)(x))
  [ 1.  1.]]
 ```
 
-Arrays do not change: `x += y` gives the name to a new array, and `x[0] = y` raises an error. All arrays are on the
-device `"cpu"`. Signatures accept all that the standard's do, and often more, as NumPy does: `axis` by position, for
-example. Where the shape of a result depends on data (`nonzero`, `unique_values`, boolean masks), functions need arrays
-with numbers, outside of traced functions, or `size=`; see [Sorting, searching, sets](sorting.md).
+Arrays are immutable: `x += y` binds the name to a new array, and `x[0] = y` raises an error. All arrays are on the
+device `"cpu"`. Functions accept all arguments of the standard, and often more, as in NumPy: `axis` by position, for
+example. Functions whose result has a shape that depends on data (`nonzero`, `unique_values`, boolean masks) work outside
+of traced functions, or with `size=`; see [Sorting, searching, sets](sorting.md).
 
-Python numbers keep the dtype of the arrays that they meet. Mixed kinds, which the standard leaves open, promote as in
-NumPy, but an integer array and a Python float keep the width: int32 gives float32.
+Python numbers take the dtype of the array that they are combined with. Mixed kinds, which the standard leaves open,
+promote as in NumPy, but an integer array and a Python float keep the width: int32 gives float32.
 
 ## Other libraries
 
@@ -149,7 +149,7 @@ False cpu
 ## Gradients of norms
 
 `linalg.vector_norm` and `linalg.matrix_norm` follow JAX at special points: the derivative of the Euclidean norm at zero
-is NaN, as that of the square root; for the orders inf and -inf elements that share the extremum share the derivative.
+is NaN, as that of the square root; for the orders inf and -inf all elements at the extremum share the derivative.
 
 ## Status
 
@@ -159,40 +159,40 @@ This list is generated from the namespace: `python tests/standard/status.py > do
 
 BEYOND = """## Beyond the standard
 
-What NumPy has as well, and some names of SciPy and JAX, in `harp.numpy`:
+`harp.numpy` also has these names of NumPy, and some of SciPy and JAX:
 
 {names}.
 
-In `harp.numpy.special`, which is `harp.scipy.special`, under SciPy's names:
+`harp.numpy.special`, which is `harp.scipy.special`, has these names of SciPy:
 
 {special}.
 
-They follow NumPy, with these differences, which come from arrays that do not change and from programs for all sizes:
+They follow NumPy, with these differences, because arrays are immutable and a program serves all sizes:
 
-- `put_along_axis`, `fill_diagonal`, `put` and `place` return the new array. `cov` of a matrix is a matrix, of
-  one row too.
-- Lists in the place of an array are refused, as everywhere in harp (`interp`, `convolve`, `polyval`, `digitize`,
-  `weights=`, `nansum`, the rows of `vstack`, ...): wrap them in `asarray`. Lists of arrays, of conditions, of edges of
-  bins, and of positions in `ix_`, `split` and `pad` are taken.
+- `put_along_axis`, `fill_diagonal`, `put` and `place` return the new array. `cov` of a matrix is a matrix, even of
+  one row.
+- Lists in place of an array are refused, as everywhere in harp (`interp`, `convolve`, `polyval`, `digitize`,
+  `weights=`, `nansum`, the rows of `vstack`, ...): wrap them in `asarray`. Lists of arrays, of conditions, of bin edges,
+  and of positions in `ix_`, `split` and `pad` are accepted.
 - `bincount` inside a traced function takes `length=`. `nanargmax` and `nanargmin` of NaN alone are -1.
-- `pad` has all modes of NumPy but functions. The widths of "reflect", "symmetric" and "wrap" are at most what the axis
-  has; "empty" is zeros; `stat_length` is at least 1.
-- `gradient` has `edge_order=1` only; `histogram` takes a number of bins or their edges, but no rule by name. What
-  `histogram` asks of the range and of edges (finite, increasing) is checked where numbers are known: outside of traced
-  functions. `histogram`, `median` and quantiles of no elements raise an error.
+- `pad` has all modes of NumPy except functions. The widths of "reflect", "symmetric" and "wrap" are limited by the
+  size of the axis; "empty" gives zeros; `stat_length` is at least 1.
+- `gradient` has `edge_order=1` only; `histogram` takes a number of bins or their edges, but no rule by name. Outside of
+  traced functions `histogram` checks that the range and the edges are finite and increasing. `histogram`, `median` and
+  quantiles of no elements raise an error.
 - `angle` has no `deg`, `put_along_axis` no `axis=None`; `average` takes weights of the shape of `x` or along one axis,
-  not over several; `ravel_multi_index` has one `mode` for all axes; `logspace` and `geomspace` go between numbers;
+  not over several; `ravel_multi_index` has one `mode` for all axes; `logspace` and `geomspace` take numbers as bounds;
   `fill_diagonal` takes matrices, with one value or one for each row, and has no `wrap`.
 - `ix_` and `unravel_index` refuse floats. `vander` of float32 stays float32.
-- `einsum` takes for `optimize` True, False, "greedy" or "optimal", but no path; True is the
-  default. It chooses the order in which operands are multiplied, so the last bits of floats may differ from those of
-  the written order; one program has one order, whatever the sizes. `einsum_path` is NumPy's, for known sizes.
+- `optimize` of `einsum` is True (the default), False, "greedy" or "optimal", but no path. It chooses the order in
+  which operands are multiplied, so the last bits of floats may differ from those of the written order; a program has
+  one order for all sizes. `einsum_path` is NumPy's, for sizes that are numbers.
 - `partition` and `argpartition` sort. `roots` are complex; in traced functions the first coefficient must not be 0.
   `polydiv` keeps the zeros in front of the remainder, and `poly` of complex roots is complex.
-- `delete` at positions that are data, and `compress` by a mask that is, say how many results there are, by
-  `assume_unique_indices=True` and `size=`; so does `mask_indices`. `trim_zeros` is for known vectors.
+- In traced functions `delete` at computed positions needs `assume_unique_indices=True`, and `compress` by a computed
+  mask and `mask_indices` need `size=`; `trim_zeros` works outside of them only.
 - `apply_along_axis` and `frompyfunc` trace their function once, as `vectorize`; `fromfunction` calls it once.
-- `unique` takes an axis outside of traced functions only. `nextafter` and `spacing` refuse halves.
+- `unique` takes an axis outside of traced functions only. `nextafter` and `spacing` refuse float16, bfloat16 and float8.
 - `heaviside` of integers stays an integer; `unwrap` of integers is float64.
 
 """
