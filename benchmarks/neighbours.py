@@ -139,7 +139,8 @@ def scipy() -> Rows:
                  "variation zscore rankdata chisquare", _column)  # fmt: skip
     rows |= _rows(stats, "kurtosistest normaltest skewtest", _squares)
     rows |= _rows(stats, "bartlett brunnermunzel f_oneway fligner kruskal levene mannwhitneyu pearsonr spearmanr "
-                  "ttest_ind ttest_rel zmap energy_distance ks_2samp linregress wasserstein_distance", _columns)  # fmt: skip
+                  "ttest_ind ttest_rel zmap energy_distance ks_2samp linregress "
+                  "wasserstein_distance", _columns)  # fmt: skip
     rows |= _rows(
         special, "entr erf erfc expit gammaln i0 i0e i1 i1e log_ndtr ndtr digamma exp1 expm1 log1p exp2", _column
     )

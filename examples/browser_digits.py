@@ -25,7 +25,7 @@ import harp
 
 TEMPLATE = Path(__file__).with_suffix(".html")
 EXPORTED = ("malloc", "digits_step", "digits_predict")
-FLAGS = ("-target", "wasm32-wasi", "-mexec-model=reactor", "-msimd128", "-O2", "-std=c11")
+FLAGS = ("-target", "wasm32-wasi", "-mexec-model=reactor", "-msimd128", "-O2", "-std=c11", "-s")
 
 
 def compiled(folder: Path) -> bytes:

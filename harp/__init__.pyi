@@ -2,6 +2,7 @@
 from harp import (
     debug as debug,
     errors as errors,
+    extend as extend,
     flatten_util as flatten_util,
     jax as jax,
     lax as lax,

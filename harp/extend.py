@@ -30,7 +30,7 @@ def array_api_compat() -> list[str]:
     MutationError for `copy=False`. SciPy and scikit-learn carry copies of their own: call it after they are imported,
     and again where more of them is imported later. Takes nothing, and returns the names of the modules that were told.
 
-    >>> import array_api_compat
+    >>> import array_api_compat, harp
     >>> "array_api_compat.common._helpers" in harp.extend.array_api_compat()
     True
     >>> array_api_compat.is_writeable_array(harp.numpy.ones(3))
@@ -49,8 +49,9 @@ def einops() -> None:
 
     Raises ImportError where einops is not installed.
 
-    >>> harp.extend.einops()  # doctest: +SKIP
-    >>> einops.rearrange(harp.numpy.ones((2, 3)), "a b -> b a").shape  # doctest: +SKIP
+    >>> import einops, harp
+    >>> harp.extend.einops()
+    >>> einops.rearrange(harp.numpy.ones((2, 3)), "a b -> b a").shape
     (3, 2)
     """
     backends = importlib.import_module("einops._backends")

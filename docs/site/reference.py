@@ -45,6 +45,7 @@ NAMESPACES = {
     "harp.debug": "debug.md",
     "harp.checkpoint_policies": "checkpoint_policies.md",
     "harp.errors": "errors.md",
+    "harp.extend": "extend.md",
 }
 # Modules of names that stand on other pages; docs/from-jax.md has those of JAX.
 WITHOUT_PAGES = {
@@ -71,7 +72,7 @@ HARP = {
     "Devices, threads, defaults and counters": "devices default_device device_put default_dtype set_threads stats "
     "wait_for_compilers",
     "Code of one's own": "pure_callback kernel Kernel",
-    "Namespaces": "numpy scipy nn optim lax random ops tree debug errors jax tree_util test_util flatten_util",
+    "Namespaces": "numpy scipy nn optim lax random ops tree debug errors extend jax tree_util test_util flatten_util",
 }
 TOPICS = {
     "creation": "Make arrays",

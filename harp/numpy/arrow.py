@@ -52,8 +52,7 @@ _name: Callable[..., bytes] = ctypes.PYFUNCTYPE(ctypes.c_char_p, _POINTER)(("PyC
 _KINDS: dict[bytes, Any] = {b"arrow_schema": _Schema, b"arrow_array": _Vector}
 
 
-@_Release
-def _released(address: int) -> None:
+def _release(address: int) -> None:
     """A consumer may have moved the structure, so the key stands in it."""
     for kind in _KINDS.values():
         held = kind.from_address(address)
@@ -63,14 +62,16 @@ def _released(address: int) -> None:
             return
 
 
-@_Release
-def _forgotten(capsule: int) -> None:
+def _forget(capsule: int) -> None:
     """The end of a capsule; nobody has taken its structure where that is not released."""
     name = _name(capsule)
     address = _pointer(capsule, name)
     held = _KINDS[name].from_address(address)
     if held.release:
         held.release(address)
+
+
+_released, _forgotten = _Release(_release), _Release(_forget)
 
 
 def to_arrow(x: Array) -> tuple[object, object]:
@@ -80,10 +81,14 @@ def to_arrow(x: Array) -> tuple[object, object]:
     """
     values = x._concrete("the memory of the values")
     if values.ndim != 1:
-        raise InterchangeError(f"a column of a table has one axis, and the array {plural(values.ndim, 'axes')}{where()}")
+        raise InterchangeError(
+            f"a column of a table has one axis, and the array {plural(values.ndim, 'axes')}{where()}"
+        )
     if values.dtype.name not in _FORMATS:
         raise InterchangeError(f"Arrow has no numbers of {values.dtype}; convert them with .astype{where()}")
-    memory = np.packbits(values, bitorder="little") if values.dtype == bool else np.ascontiguousarray(values)
+    memory = np.ascontiguousarray(values)
+    if memory.dtype == bool:
+        memory = np.packbits(memory.view(np.uint8), bitorder="little")
     buffers = (_POINTER * 2)(None, memory.ctypes.data)
     schema = _Schema(_FORMATS[values.dtype.name], b"", None, 0, 0, None, None, _released)
     vector = _Vector(len(values), 0, 0, 2, 0, ctypes.cast(buffers, ctypes.POINTER(_POINTER)), None, None, _released)

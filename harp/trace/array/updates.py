@@ -89,7 +89,7 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
 
 def _single_bool(key: object) -> bool | None:
     """The value of a single bool, where it is known."""
-    if not is_data(key) or isinstance(key, list) or getattr(key, "ndim", 0):
+    if not is_data(key) or isinstance(key, list) or getattr(key, "ndim", None):
         return None
     mask = as_index_array(key)
     known = known_numbers(mask) if mask.kind is bool_ else None
