@@ -77,9 +77,15 @@ def drop_axes(src: Node, at_positions: dict[int, Index]) -> Node:
 
 
 def reshape(src: Node, shape: Shape) -> Node:
-    """Unflatten of flatten, in row-major order; the caller guarantees equal numbers of elements."""
-    flat = flatten_index(positions(shape), shape)
-    return view(src, shape, unflatten_index(flat, src.shape))
+    """Unflatten of flatten, in row-major order; the caller guarantees equal numbers of elements.
+
+    Leading axes that stay are read as they are, for it may be a guard alone that says that the others have as many.
+    """
+    loops, kept = positions(shape), 0
+    while kept < min(len(src.shape) - 1, len(shape)) and src.shape[kept] is shape[kept]:
+        kept += 1
+    flat = flatten_index(loops[kept:], shape[kept:])
+    return view(src, shape, (*loops[:kept], *unflatten_index(flat, src.shape[kept:])))
 
 
 def flatten_index(index: Sequence[Index], shape: Shape) -> Index:

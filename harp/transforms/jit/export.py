@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harp.backends import get
-from harp.backends.c.emit.standalone import Entry, Parameter, standalone
+from harp.backends.c.emit.standalone import Entry, Parameter, macros, standalone
 from harp.errors import ArgumentError, ExportError
 from harp.lower.loopir.program import Program
 from harp.lower.target import Target
@@ -32,14 +32,18 @@ from harp.trace.tracer import Argument, Traced, trace_with
 from harp.trace.trees import Tree, labels, unflatten
 from harp.transforms.jit.lowering import printed, to_be_shown
 
-# Words of C and C++, which are no names there.
+# Words of C and C++, macros of gcc, and names that functions and <stdint.h> use: no names of parameters.
 _WORDS = frozenset(
     re.findall(
         r"\w+",
-        """and asm auto bool break bytes case catch char class code const continue default delete do double else enum
-        explicit export extern false float for friend goto if inline int int64_t long mutable namespace new not NULL
-        operator or private protected public register restrict return scratch short signed sizeof static struct switch
-        template this throw true try typedef union unsigned using virtual void volatile while xor""",
+        """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t char8_t class
+        co_await co_return co_yield compl concept const const_cast consteval constexpr constinit continue decltype
+        default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int
+        long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register
+        reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch
+        template this thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using
+        virtual void volatile wchar_t while xor xor_eq
+        linux unix bytes code int64_t scratch NULL""",
     )
 )
 # The machine that loops are made for: the file is the same wherever it is written, if there are such multiply-adds.
@@ -78,8 +82,12 @@ def export(entries: Mapping[str, _Exported], path: str | os.PathLike[str], name:
     for label in (name, *entries):
         if not isinstance(label, str) or not _NAME.fullmatch(label):
             raise ArgumentError(f"{label!r} is no name of a file or a function of C, or begins with harp_{where()}")
-    for taken in {"message", *(f"{label}_{own}" for label in entries for own in ("shapes", "scratch"))} & {*entries}:
-        raise ArgumentError(f"entry {taken!r} has the name of another function of the file{where()}")
+    own = {f"{name}_message", *macros(name)} | {
+        f"{name}_{label}_{ending}" for label in entries for ending in ("shapes", "scratch")
+    }
+    for label in entries:
+        if f"{name}_{label}" in own:
+            raise ArgumentError(f"entry {label!r} has the name of another function or macro of the file{where()}")
     here = get("c").target()
     assert here is not None
     target = Target(vector_bytes=_VECTOR, fma=here.fma, cores=_CORES)

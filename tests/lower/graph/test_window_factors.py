@@ -129,14 +129,16 @@ def test_channels_last_are_products(by):
     assert "_rows" in loops and "call gemm" in loops
 
 
-def test_groups_of_one_feature_given_as_a_number():
-    """The gradient by the array reads no position by division, and a sum has as many terms as a window."""
-    sums = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", None, None, LAST, 8)
-    x, w = numbers(2, 5, 6, 8), numbers(3, 3, 1, 8)
+@pytest.mark.parametrize("groups", [8, 4])
+def test_groups_given_as_a_number(groups):
+    """The gradient by the array divides no position but a feature's, and a sum has as many terms as a window."""
+    sums = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), "SAME", None, None, LAST, groups)
+    x, w = numbers(2, 5, 6, 8), numbers(3, 3, 8 // groups, 8)
     by_input = harp.jit(lambda x, w, g: harp.vjp(lambda x: sums(x, w), x)[1](g)[0])
     g = numbers(2, 5, 6, 8)
     first = [np.moveaxis(a, -1, 1) for a in (x, g)]
     kernel = np.moveaxis(w, (-1, -2), (0, 1))
-    along = convolved(first[0], kernel, (1, 1), [(1, 1), (1, 1)], (1, 1), (1, 1), 8, 1)
+    along = convolved(first[0], kernel, (1, 1), [(1, 1), (1, 1)], (1, 1), (1, 1), groups, 1)
     npt.assert_array_equal(np.sum(np.asarray(by_input(x, w, g)) * x), np.sum(along * first[1]))
-    assert "//" not in str(by_input.lower(x, w, g).graph).replace("+ 1)//2)", "")
+    graph = str(by_input.lower(x, w, g).graph).replace("+ 1)//2)", "").replace("(i3//s3)", "")
+    assert "//" not in graph and "sum over [4, 5] of" in graph

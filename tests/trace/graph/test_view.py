@@ -210,6 +210,8 @@ def test_reshapes_are_affine_where_factors_match():
     assert view.reshape(X, (n, m * k)).index == (loop(0, n), floordiv(i, k), mod(i, k))
     assert view.reshape(X, (n * m, k)).index[2] is loop(1, k)
     assert "//" in repr(view.reshape(X, (m, n, k)).index)
+    guarded = view.reshape(X, (n, m, floordiv(k, 4), as_index(4)))  # a guard says that k has the factor 4
+    assert guarded.index == (loop(0, n), loop(1, m), 4 * loop(2, floordiv(k, 4)) + loop(3, as_index(4)))
 
 
 def test_broadcast_reads_the_first_element():

@@ -144,6 +144,11 @@ class Entry(NamedTuple):
     captured: tuple[NDArray, ...]
 
 
+def macros(name: str) -> list[str]:
+    """What the header, and who compiles the file, may define besides functions."""
+    return [f"{name.upper()}_{word}" for word in ("H", "PORTABLE", *_CODES)]
+
+
 def standalone(name: str, entries: Sequence[Entry], fma: bool) -> tuple[str, str]:
     """The file and its header. `fma` says that the programs round a product and a sum once."""
     source = _Source(name, entries, fma)

@@ -68,7 +68,9 @@ MISTAKES = {
     "no function": ({"f": (3, f32["n"])}, "file", "export takes a function first"),
     "both": ({"f": (hnp.add, f32["n"], np.ones(3))}, "file", "either signatures or arrays"),
     "name": ({"f": (hnp.sin, f32["n"])}, "a file", "no name of a file"),
-    "taken": ({"f": (hnp.sin, f32["n"]), "f_shapes": (hnp.sin, f32["n"])}, "file", "of another function of the file"),
+    "taken": ({"f": (hnp.sin, f32["n"]), "f_shapes": (hnp.sin, f32["n"])}, "file", "of another function or macro"),
+    "guard": ({"H": (hnp.sin, f32["n"])}, "FILE", "of another function or macro"),
+    "code": ({"TOO_LARGE": (hnp.sin, f32["n"])}, "FILE", "of another function or macro"),
     "entry": ({"2f": (hnp.sin, f32["n"])}, "file", "'2f' is no name"),
 }
 
@@ -81,12 +83,12 @@ def test_mistakes_in_arguments(mistake, tmp_path):
 
 
 def test_names(tmp_path):
-    """Words of C and C++, and the same name for a size and an array."""
-    f = lambda n, double: {"class": n + double, "out": n}
-    harp.export({"f": (f, f32["n"], f32["n"])}, str(tmp_path), "words")
+    """Words of C and C++, macros of gcc, and the same name for a size and an array."""
+    f = lambda n, double, linux, nullptr: {"class": n + double + linux + nullptr, "out": n}
+    harp.export({"f": (f, *[f32["n"]] * 4)}, str(tmp_path), "words")
     assert (
-        "(const float *n_, const float *double_, float *out_class, float *out_out, int64_t n, void *scratch);"
-        in (tmp_path / "words.h").read_text()
+        "(const float *n_, const float *double_, const float *linux_, const float *nullptr_, float *out_class, float "
+        "*out_out, int64_t n, void *scratch);" in (tmp_path / "words.h").read_text()
     )
 
 
