@@ -91,7 +91,7 @@ HEAD = f"""# Array API standard
 
 `harp.numpy` follows the [array API standard](https://data-apis.org/array-api/{VERSION}/), version {VERSION}: code that
 is written for it runs on harp's arrays, inside `jit` and outside. So do functions of SciPy and scikit-learn that
-support the standard and do not write into arrays.
+support the standard, see [Other libraries](#other-libraries).
 
 ```python
 import harp
@@ -115,10 +115,10 @@ print(harp.jit(standardize)(x))
  [ 1.  1.]]
 ```
 
-Arrays are immutable: `x += y` binds the name to a new array, and `x[0] = y` raises an error. All arrays are on the
-device `"cpu"`. Functions accept all arguments of the standard, and often more, as in NumPy: `axis` by position, for
-example. Functions whose result has a shape that depends on data (`nonzero`, `unique_values`, boolean masks) work outside
-of traced functions, or with `size=`; see [Sorting, searching, sets](sorting.md).
+Arrays are immutable: `x += y` binds the name to a new array, and `x[0] = y` raises an error. All arrays are on
+the device `"cpu"`. Functions accept all arguments of the standard, and often more, as in NumPy: `axis` by position, for
+example. Functions whose result has a shape that depends on data (`nonzero`, `unique_values`, boolean masks) work
+outside of traced functions, or with `size=`; see [Sorting, searching, sets](sorting.md).
 
 Python numbers take the dtype of the array that they are combined with. Mixed kinds, which the standard leaves open,
 promote as in NumPy, but an integer array and a Python float keep the width: int32 gives float32.
@@ -130,6 +130,8 @@ promote as in NumPy, but an integer array and a Python float keep the width: int
 | NumPy | `hnp.asarray(x)`, a copy | `np.asarray(x)`, without a copy, read-only |
 | DLPack (torch, JAX, ...) | `hnp.from_dlpack(x)`, without a copy | `torch.from_dlpack(x)`, see below |
 | buffers (`memoryview`, `array.array`) | `hnp.asarray(x)`, a copy | `memoryview(np.asarray(x))` |
+| Arrow (polars, pyarrow, DuckDB) | `hnp.asarray(column)`, a copy | `pl.Series(x)`, without a copy but of bools |
+| tables and files (pandas, xarray, h5py, zarr) | as an argument, a copy | `pd.Series(x)`, `file["x"] = x` |
 | pickle, copy | `pickle.loads` | `pickle.dumps`; `copy.copy(x)` and `copy.deepcopy(x)` are `x` |
 
 DLPack shares memory with libraries that support version 1.0 of the protocol, which can mark memory as read-only; others
@@ -145,6 +147,44 @@ print(shared.flags.writeable, hnp.from_dlpack(np.arange(3.0)).device)
 ```text
 False cpu
 ```
+
+SciPy (with `SCIPY_ARRAY_API=1`), scikit-learn (with `array_api_dispatch`) and array-api-extra compute with the
+functions of the array's own namespace. They ask array-api-compat whether an array can be written to, and that takes
+arrays of a library that it does not know for writeable. `harp.extend.array_api_compat()` tells it: call it after
+these libraries are imported. einops finds harp's arrays after `harp.extend.einops()`.
+
+```python
+import array_api_extra as xpx
+
+harp.extend.array_api_compat()
+print(xpx.at(hnp.zeros(3))[1].set(5.0))
+```
+
+```text
+[0. 5. 0.]
+```
+
+Upstream it would be a line in `_is_writeable_cls` of array-api-compat, and in `at` of array-api-extra the branch of
+`is_jax_array(x)` for all arrays that have `x.at`.
+
+`python -m benchmarks.neighbours` counts the calls of other libraries that run on harp's arrays, and on JAX's, with
+NumPy's numbers:
+
+| calls of | number | harp | JAX |
+|---|---|---|---|
+| scikit-learn: metrics, kernels, estimators | 62 | 33 | 33 |
+| SciPy: statistics, special functions, Fourier transforms, signals, images, integrals | 150 | 138 | 135 |
+| array-api-extra | 24 | 24 | 24 |
+| einops | 10 | 10 | 10 |
+| pandas, polars, xarray | 13 | 13 | 10 |
+| h5py, zarr | 3 | 3 | 3 |
+| torch, matplotlib, numba | 5 | 5 | 5 |
+| NumPy's functions | 17 | 17 | 17 |
+
+(scikit-learn 1.9, SciPy 1.17, array-api-extra 0.11, einops 0.8, pandas 3.1, polars 2.1, xarray 2026.9, JAX 0.10.)
+
+What stops the others is nearly always an assignment to elements, `x[mask] = 0`, which neither harp's nor JAX's arrays
+allow.
 
 ## Gradients of norms
 
@@ -172,8 +212,8 @@ They follow NumPy, with these differences, because arrays are immutable and a pr
 - `put_along_axis`, `fill_diagonal`, `put` and `place` return the new array. `cov` of a matrix is a matrix, even of
   one row.
 - Lists in place of an array are refused, as everywhere in harp (`interp`, `convolve`, `polyval`, `digitize`,
-  `weights=`, `nansum`, the rows of `vstack`, ...): wrap them in `asarray`. Lists of arrays, of conditions, of bin edges,
-  and of positions in `ix_`, `split` and `pad` are accepted.
+  `weights=`, `nansum`, the rows of `vstack`, ...): wrap them in `asarray`. Lists of arrays, of conditions, of bin
+  edges, and of positions in `ix_`, `split` and `pad` are accepted.
 - `bincount` inside a traced function takes `length=`. `nanargmax` and `nanargmin` of NaN alone are -1.
 - `pad` has all modes of NumPy except functions. The widths of "reflect", "symmetric" and "wrap" are limited by the
   size of the axis; "empty" gives zeros; `stat_length` is at least 1.
@@ -192,7 +232,7 @@ They follow NumPy, with these differences, because arrays are immutable and a pr
 - In traced functions `delete` at computed positions needs `assume_unique_indices=True`, and `compress` by a computed
   mask and `mask_indices` need `size=`; `trim_zeros` works outside of them only.
 - `apply_along_axis` and `frompyfunc` trace their function once, as `vectorize`; `fromfunction` calls it once.
-- `unique` takes an axis outside of traced functions only. `nextafter` and `spacing` refuse float16, bfloat16 and float8.
+- `unique` takes an axis outside of traced functions only. `nextafter` and `spacing` refuse float16, bfloat16, float8.
 - `heaviside` of integers stays an integer; `unwrap` of integers is float64.
 
 """

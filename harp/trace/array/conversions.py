@@ -111,7 +111,7 @@ class Conversions:
             raise InterchangeError(f"an array of {value.dtype} cannot be shared by DLPack: {error}{where()}") from None
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """A vector as Arrow's C data, in its own dtype; the protocol allows that to differ from the schema asked for."""
+        """A vector as Arrow's C data, in its own dtype, as the protocol allows where another schema is asked for."""
         result: tuple[object, object] = FUNCTIONS["to_arrow"](self)
         return result
 
