@@ -38,7 +38,7 @@ from harp.trace.sizes.size import resolve, unify, wrap
 from harp.trace.source_locations import plural, where
 
 
-def select(conditions: Sequence[object], choices: Sequence[object], default: object = 0) -> Array:
+def select(condlist: Sequence[object], choicelist: Sequence[object], default: object = 0) -> Array:
     """Elementwise the choice of the first condition that holds, else the default; all broadcast.
 
     Raises ArgumentError where there are not as many conditions as choices.
@@ -48,13 +48,13 @@ def select(conditions: Sequence[object], choices: Sequence[object], default: obj
     >>> select([x < 1, x > 2], [x - 10, x * 10], x)
     Array([-10,   1,   2,  30])
     """
-    if len(conditions) != len(choices) or not conditions:
+    if len(condlist) != len(choicelist) or not condlist:
         raise ArgumentError(
-            f"select takes a choice for each condition, at least one: {len(conditions)} conditions, {len(choices)} "
+            f"select takes a choice for each condition, at least one: {len(condlist)} conditions, {len(choicelist)} "
             f"choices{where()}"
         )
     result = default
-    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = choose(condition, choice, result)
     return as_array(result)
 
@@ -71,7 +71,7 @@ def _conditions(x: Array, given: object) -> list[Array]:
     return [of_one_shape("piecewise", x, test)[1] if test.ndim else test for test in tests]
 
 
-def piecewise(x: object, conditions: object, functions: Sequence[object], *args: object) -> Array:
+def piecewise(x: object, condlist: object, funclist: Sequence[object], *args: object) -> Array:
     """Elementwise the function of the last condition that holds; one function more is for where none does, else 0.
 
     Conditions have the shape of `x`, or no axes; one need not be in a list. Functions are called with all of `x` and
@@ -83,7 +83,7 @@ def piecewise(x: object, conditions: object, functions: Sequence[object], *args:
     Array([2., 9.])
     """
     array = as_array(x)
-    tests, pieces = _conditions(array, conditions), list(functions)
+    tests, pieces = _conditions(array, condlist), list(funclist)
     if len(pieces) not in (len(tests), len(tests) + 1):
         raise ArgumentError(
             f"piecewise takes a function for each of {len(tests)} conditions, or one more, not {len(pieces)}{where()}"
@@ -102,7 +102,7 @@ def piecewise(x: object, conditions: object, functions: Sequence[object], *args:
     return broadcast_to(result, array.shape)
 
 
-def diag(x: object, k: int = 0) -> Array:
+def diag(v: object, k: int = 0) -> Array:
     """A matrix with a vector on its k-th diagonal, or the k-th diagonal of a matrix. Raises ShapeError for others.
 
     >>> import harp.numpy as hnp
@@ -110,7 +110,7 @@ def diag(x: object, k: int = 0) -> Array:
     Array([[1, 0],
            [0, 2]])
     """
-    array, offset = as_array(x), as_integer("k", k)
+    array, offset = as_array(v), as_integer("k", k)
     if array.ndim == 2:
         return diagonal(array, offset)
     if array.ndim != 1:
@@ -124,7 +124,7 @@ def diag(x: object, k: int = 0) -> Array:
     return emit(view.view(node, (size, size), (at,), conditions, const(0, node.dtype)))
 
 
-def diagflat(x: object, k: int = 0) -> Array:
+def diagflat(v: object, k: int = 0) -> Array:
     """A matrix with all elements of an array on its k-th diagonal.
 
     >>> import harp.numpy as hnp
@@ -132,10 +132,10 @@ def diagflat(x: object, k: int = 0) -> Array:
     Array([[1, 0],
            [0, 2]])
     """
-    return diag(ravel(x), k)
+    return diag(ravel(v), k)
 
 
-def fill_diagonal(x: object, value: object, *, inplace: bool = False) -> Array:
+def fill_diagonal(a: object, val: object, *, inplace: bool = False) -> Array:
     """The array, of two equal axes, with this value on its diagonal: arrays do not change, so it is returned.
 
     A vector has one value for each row. Raises ArgumentError for `inplace=True`, ShapeError for other than two axes and
@@ -147,13 +147,13 @@ def fill_diagonal(x: object, value: object, *, inplace: bool = False) -> Array:
            [0., 5.]])
     """
     require_in_new_array("fill_diagonal", inplace)
-    array = as_array(x)
+    array = as_array(a)
     if array.ndim != 2:
         raise ShapeError(f"fill_diagonal takes a matrix, not {plural(array.ndim, 'axes')}{where()}")
     rows, columns = array.shape
     here = arange(rows)[:, None] == arange(columns)[None]
-    require_held("the value of fill_diagonal", value, array.kind)
-    given = map_(lambda e: e, value, to=array.kind)
+    require_held("the value of fill_diagonal", val, array.kind)
+    given = map_(lambda e: e, val, to=array.kind)
     if given.ndim > 1:
         raise ShapeError(f"fill_diagonal takes a number or a vector, not {plural(given.ndim, 'axes')}{where()}")
     if given.ndim:
@@ -208,7 +208,7 @@ _UNKNOWN = (
 )
 
 
-def unravel_index(places: object, shape: object) -> tuple[Array, ...]:
+def unravel_index(indices: object, shape: object) -> tuple[Array, ...]:
     """Positions in a flattened array of this shape, as positions along each axis.
 
     Raises IndexOutOfRangeError for a known position outside; in traced functions it means the nearest element. Raises
@@ -219,7 +219,7 @@ def unravel_index(places: object, shape: object) -> tuple[Array, ...]:
     (Array([1, 0]), Array([2, 0]))
     """
     sizes = [wrap(size) for size in to_shape(shape)]
-    flat, total = as_array(places), 1
+    flat, total = as_array(indices), 1
     for size in sizes:
         total = total * size  # type: ignore[assignment]
     known = known_numbers(flat)
@@ -232,7 +232,7 @@ def unravel_index(places: object, shape: object) -> tuple[Array, ...]:
     return tuple(reversed(result))
 
 
-def ravel_multi_index(positions: Sequence[object], dims: object, mode: str = "raise") -> Array:
+def ravel_multi_index(multi_index: Sequence[object], dims: object, mode: str = "raise") -> Array:
     """Positions along each axis, as positions in the flattened array of this shape.
 
     `mode` says what positions outside mean: "clip" the nearest element, "wrap" counts around; "raise" is an error where
@@ -246,14 +246,14 @@ def ravel_multi_index(positions: Sequence[object], dims: object, mode: str = "ra
     sizes = [wrap(size) for size in to_shape(dims)]
     if not isinstance(mode, str) or mode not in ("raise", "clip", "wrap"):
         raise ArgumentError(f"mode is 'raise', 'clip' or 'wrap', not {mode!r}{where()}")
-    if len(positions) != len(sizes):
+    if len(multi_index) != len(sizes):
         raise ShapeError(
-            f"ravel_multi_index has positions for {plural(len(positions), 'axes')} of {len(sizes)}{where()}"
+            f"ravel_multi_index has positions for {plural(len(multi_index), 'axes')} of {len(sizes)}{where()}"
         )
     if math.prod(size for size in sizes if isinstance(size, int)) > limits(i64).high:
         raise ShapeError(f"the shape of ravel_multi_index, {dims!r}, has more elements than int64 counts{where()}")
     flat: object = 0
-    for axis, (place, size) in enumerate(zip(positions, sizes, strict=True)):
+    for axis, (place, size) in enumerate(zip(multi_index, sizes, strict=True)):
         array = as_array(place)
         known = known_numbers(array)
         if mode == "raise" and known is not None and known.size and isinstance(size, int):
@@ -281,13 +281,13 @@ def diag_indices(n: object, ndim: int = 2) -> tuple[Array, ...]:
     return (arange(n),) * as_integer("ndim", ndim)
 
 
-def diag_indices_from(x: object) -> tuple[Array, ...]:
+def diag_indices_from(arr: object) -> tuple[Array, ...]:
     """The positions of the main diagonal of an array of equal sizes. Raises ShapeError.
 
     >>> diag_indices_from(zeros((2, 2)))
     (Array([0, 1]), Array([0, 1]))
     """
-    shape = node_of(as_array(x)).shape
+    shape = node_of(as_array(arr)).shape
     if len(shape) < 2:
         raise ShapeError(f"diag_indices_from needs at least two axes, not {len(shape)}{where()}")
     for size in shape[1:]:
@@ -315,22 +315,22 @@ def triu_indices(n: object, k: int = 0, m: object = None) -> tuple[Array, ...]:
     return _triangle_indices(np.triu_indices, n, k, m)
 
 
-def tril_indices_from(x: object, k: int = 0) -> tuple[Array, ...]:
+def tril_indices_from(arr: object, k: int = 0) -> tuple[Array, ...]:
     """The positions of the lower triangle of a matrix, as `tril_indices`. Raises ShapeError for other ranks.
 
     >>> tril_indices_from(zeros((2, 2)))
     (Array([0, 1, 1]), Array([0, 0, 1]))
     """
-    return tril_indices(*_matrix_sizes("tril_indices_from", x, k))
+    return tril_indices(*_matrix_sizes("tril_indices_from", arr, k))
 
 
-def triu_indices_from(x: object, k: int = 0) -> tuple[Array, ...]:
+def triu_indices_from(arr: object, k: int = 0) -> tuple[Array, ...]:
     """The positions of the upper triangle of a matrix, as `triu_indices`. Raises ShapeError for other ranks.
 
     >>> triu_indices_from(zeros((2, 2)))
     (Array([0, 0, 1]), Array([0, 1, 1]))
     """
-    return triu_indices(*_matrix_sizes("triu_indices_from", x, k))
+    return triu_indices(*_matrix_sizes("triu_indices_from", arr, k))
 
 
 def _matrix_sizes(name: str, x: object, k: int) -> tuple[object, int, object]:
@@ -345,25 +345,25 @@ def _triangle_indices(find: Callable[..., tuple[NDArray, ...]], n: object, k: in
     return tuple(map(as_array, find(rows, as_integer("k", k), rows if m is None else as_integer("m", m))))
 
 
-def array_equal(a: object, b: object, equal_nan: bool = False) -> Array:
+def array_equal(a1: object, a2: object, equal_nan: bool = False) -> Array:
     """Whether both have the same shape and elements, as a 0-d bool; other shapes are not equal, and no error.
 
     >>> import harp.numpy as hnp
     >>> array_equal(hnp.ones(2), hnp.ones(3))
     Array(False)
     """
-    x, y = as_array(a), as_array(b)
+    x, y = as_array(a1), as_array(a2)
     same = x.ndim == y.ndim and all(m == n for m, n in zip(x.shape, y.shape, strict=True))
     return _all_equal(x, y, equal_nan) if same else as_array(np.bool_(False))
 
 
-def array_equiv(a: object, b: object) -> Array:
+def array_equiv(a1: object, a2: object) -> Array:
     """Whether both broadcast, one to the shape of the other, with equal elements, as a 0-d bool.
 
     >>> array_equiv(zeros((2, 3)), zeros(3))
     Array(True)
     """
-    x, y = as_array(a), as_array(b)
+    x, y = as_array(a1), as_array(a2)
     sizes = zip(reversed(x.shape), reversed(y.shape), strict=False)
     fits = all(m == n or m == 1 or n == 1 for m, n in sizes)
     return _all_equal(x, y, False) if fits else as_array(np.bool_(False))

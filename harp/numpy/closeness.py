@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from harp.errors import ArgumentError
 from harp.numpy.complexes import of_parts
 from harp.numpy.elementwise import abs as _abs
 from harp.numpy.elementwise import isfinite, isnan, logical_and, logical_or
@@ -16,6 +17,7 @@ from harp.trace.scalar.dtypes import Kind
 from harp.trace.scalar.expr import Expr, apply, const
 from harp.trace.scalar.expr import select as _select
 from harp.trace.scalar.ops import Op
+from harp.trace.source_locations import where
 
 __all__ = ["allclose", "fmod", "heaviside", "isclose", "nan_to_num"]
 
@@ -45,15 +47,19 @@ def allclose(a: object, b: object, rtol: object = 1e-5, atol: object = 1e-8, equ
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
-def nan_to_num(x: object, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Array:
+def nan_to_num(
+    x: object, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Array:
     """NaN becomes `nan`, the infinities `posinf` and `neginf`: by default the largest and the lowest number.
 
-    Complex numbers by their parts. Gradients flow through what is kept.
+    Complex numbers by their parts. `copy` is NumPy's, and changes nothing. Gradients flow through what is kept.
 
     >>> import harp.numpy as hnp
     >>> hnp.nan_to_num(hnp.asarray([1.0, hnp.nan, hnp.inf]), posinf=9.0)
     Array([1., 0., 9.])
     """
+    if not isinstance(copy, bool):
+        raise ArgumentError(f"copy of nan_to_num is a bool, not {copy!r}; write nan={copy!r}{where()}")
     array = as_array(x)
     if not array.kind.is_inexact:
         return array

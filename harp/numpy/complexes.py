@@ -46,14 +46,14 @@ def conj(x: object) -> Array:
     return map_(_conj, x) if common_dtype((x,))[0].is_complex else as_array(x)
 
 
-def angle(x: object) -> Array:
+def angle(z: object) -> Array:
     """The angle in radians, from -pi to pi; 0 or pi for real numbers.
 
     >>> angle(1j)
     Array(1.57079633)
     """
-    dtype, weak = common_dtype((x,))
-    return marked(map_(_angle, x, to=dtypes.inexact(dtype)), weak)
+    dtype, weak = common_dtype((z,))
+    return marked(map_(_angle, z, to=dtypes.inexact(dtype)), weak)
 
 
 def iscomplexobj(x: object) -> bool:

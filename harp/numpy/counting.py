@@ -42,20 +42,20 @@ from harp.trace.sizes.size import ask, to_index, unify, wrap
 from harp.trace.source_locations import plural, where
 
 
-def ptp(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def ptp(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest over axes; NaN if there is one. Raises ShapeError over no elements.
 
     >>> import harp.numpy as hnp
     >>> ptp(hnp.asarray([4.0, 1.0, 2.0]))
     Array(3.)
     """
-    return subtract(max_(x, axis, keepdims), min_(x, axis, keepdims))
+    return subtract(max_(a, axis, keepdims), min_(a, axis, keepdims))
 
 
 def average(
-    x: object, axis: Axis = None, weights: object = None, returned: bool = False, *, keepdims: bool = False
+    a: object, axis: Axis = None, weights: object = None, returned: bool = False, *, keepdims: bool = False
 ) -> Array | tuple[Array, Array]:
-    """The mean over axes, with weights: of the shape of `x`, or a vector along the one axis.
+    """The mean over axes, with weights: of the shape of `a`, or a vector along the one axis.
 
     With `returned` also the sum of the weights. Raises ShapeError for weights that do not fit.
 
@@ -63,7 +63,7 @@ def average(
     >>> average(hnp.asarray([1.0, 4.0]), weights=hnp.asarray([2.0, 1.0]))
     Array(2.)
     """
-    array = as_array(x)
+    array = as_array(a)
     if weights is None:
         result = mean(array, axis, keepdims=keepdims)
         count = divide(array.size, result.size) if result.ndim else as_array(array.size).astype(result.kind)
@@ -203,7 +203,7 @@ def digitize(x: object, bins: object, right: bool = False) -> Array:
     return choose(any_(less_equal_(edges[:1], edges[-1:])), up, down)  # any, as there may be no edges
 
 
-def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weights: object = None) -> Array:
+def histogram_bin_edges(a: object, bins: object = 10, range: object = None, weights: object = None) -> Array:
     """The edges of `bins` bins of equal width from the smallest to the largest element, or over a range (low, high).
 
     Those of no elements go from 0 to 1. An array of edges is returned as it is. Raises ShapeError for no bins,
@@ -217,7 +217,7 @@ def histogram_bin_edges(x: object, bins: object = 10, range: object = None, weig
     """
     if isinstance(bins, str):
         raise ArgumentError(f"bins are a number, or an array of edges, not the rule {bins!r}{where()}")
-    array = as_array(x)
+    array = as_array(a)
     edges = as_array(np.asarray(bins) if isinstance(bins, (list, tuple)) else bins)
     if edges.ndim == 1:
         _require_rising(edges, False, "the edges of histogram increase: sort them")
@@ -258,22 +258,22 @@ def _require_rising(edges: Array, strictly: bool, complaint: str) -> None:
 
 
 def histogram(
-    x: object, bins: object = 10, range: object = None, density: bool = False, weights: object = None
+    a: object, bins: object = 10, range: object = None, density: bool = False, weights: object = None
 ) -> tuple[Array, Array]:
     """How many elements fall into each bin, and the edges: the upper end of the last bin is in it.
 
-    See `histogram_bin_edges`, also for what it raises. With weights, of the shape of `x`, their sums; with `density`
+    See `histogram_bin_edges`, also for what it raises. With weights, of the shape of `a`, their sums; with `density`
     divided by those of all and the widths. NaN are in no bin. Raises ShapeError for weights of another shape.
 
     >>> import harp.numpy as hnp
     >>> histogram(hnp.asarray([1.0, 2.0, 2.5]), bins=2, range=(0.0, 4.0))
     (Array([1, 2]), Array([0., 2., 4.]))
     """
-    array, edges = ravel(x), histogram_bin_edges(x, bins, range)
+    array, edges = ravel(a), histogram_bin_edges(a, bins, range)
     place, bin_count = _bin_of(array, edges)
     given = None
     if weights is not None:
-        given = ravel(of_one_shape("histogram, for x and weights,", as_array(x), as_array(weights))[1])
+        given = ravel(of_one_shape("histogram, for a and weights,", as_array(a), as_array(weights))[1])
     dtype: DTypeLike = i64 if given is None else given.kind if given.kind.is_inexact else dtypes.f64
     counts = (
         zeros((bin_count,), dtype).at[place].add(1 if given is None else given.astype(as_dtype(dtype)), mode="drop")

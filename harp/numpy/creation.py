@@ -73,7 +73,7 @@ __all__ = [
 _DEEPEST = 64  # axes that an array of NumPy can have
 
 
-def asarray(value: object, dtype: DTypeLike | None = None, *, device: object = None, copy: bool | None = None) -> Array:
+def asarray(a: object, dtype: DTypeLike | None = None, *, device: object = None, copy: bool | None = None) -> Array:
     """An array from a number, a nested list of numbers or arrays, a NumPy array (copied) or a harp array.
 
     Objects that show their memory (buffers) or that convert to NumPy are copied, too. Raises ShapeError for ragged
@@ -84,17 +84,17 @@ def asarray(value: object, dtype: DTypeLike | None = None, *, device: object = N
     Array([1., 2., 3.], dtype=float32)
     """
     require_device(device)
-    value = honest(value, "the value")
-    if copy is False and not (isinstance(value, Array) and (dtype is None or value.kind is as_dtype(dtype))):
-        raise InterchangeError(f"an array of {type(value).__name__} needs a copy; leave out copy=False{where()}")
-    if copy and isinstance(value, Array) and value._value is not None and not value.weak:
-        value = from_numpy(value._value.copy())
-    if dtype is not None and isinstance(value, Scalar) and not isinstance(value, np.generic):
-        return map_(lambda x: x, value, to=as_dtype(dtype))  # unlike a cast, it raises where the number does not fit
-    if isinstance(value, (list, tuple)):
-        result = _from_list(value, None if dtype is None else as_dtype(dtype))
+    a = honest(a, "the value")
+    if copy is False and not (isinstance(a, Array) and (dtype is None or a.kind is as_dtype(dtype))):
+        raise InterchangeError(f"an array of {type(a).__name__} needs a copy; leave out copy=False{where()}")
+    if copy and isinstance(a, Array) and a._value is not None and not a.weak:
+        a = from_numpy(a._value.copy())
+    if dtype is not None and isinstance(a, Scalar) and not isinstance(a, np.generic):
+        return map_(lambda x: x, a, to=as_dtype(dtype))  # unlike a cast, it raises where the number does not fit
+    if isinstance(a, (list, tuple)):
+        result = _from_list(a, None if dtype is None else as_dtype(dtype))
     else:
-        result = as_array(_of_other_library(value))
+        result = as_array(_of_other_library(a))
     if result.weak and dtype is not None:
         return in_common(result, as_dtype(dtype))
     if dtype is not None or result.weak:
@@ -227,49 +227,51 @@ def empty(shape: object, dtype: DTypeLike | None = None, *, device: object = Non
 
 
 def full_like(
-    x: object, fill_value: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None
+    a: object, fill_value: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None
 ) -> Array:
-    """An array of the shape and the dtype of `x`, an array or a signature, unless others are given, that repeats a
+    """An array of the shape and the dtype of `a`, an array or a signature, unless others are given, that repeats a
     value.
 
     >>> import harp.numpy as hnp
     >>> hnp.full_like(hnp.asarray([1.0, 2.0]), 7)
     Array([7., 7.])
     """
-    if isinstance(x, ArraySignature):
-        return full(x.shape if shape is None else shape, fill_value, dtype or x.dtype, device=device)
-    array = as_array(x)
+    if isinstance(a, ArraySignature):
+        return full(a.shape if shape is None else shape, fill_value, dtype or a.dtype, device=device)
+    array = as_array(a)
     return full(array.shape if shape is None else shape, fill_value, dtype or array.kind, device=device)
 
 
-def zeros_like(x: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None) -> Array:
-    """Zeros of the shape and the dtype of `x`, unless others are given.
+def zeros_like(a: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None) -> Array:
+    """Zeros of the shape and the dtype of `a`, unless others are given.
 
     >>> import harp.numpy as hnp
     >>> hnp.zeros_like(hnp.asarray([[1, 2]]))
     Array([[0, 0]])
     """
-    return full_like(x, 0, dtype, shape, device=device)
+    return full_like(a, 0, dtype, shape, device=device)
 
 
-def ones_like(x: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None) -> Array:
-    """Ones of the shape and the dtype of `x`, unless others are given.
+def ones_like(a: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None) -> Array:
+    """Ones of the shape and the dtype of `a`, unless others are given.
 
     >>> import harp.numpy as hnp
     >>> hnp.ones_like(hnp.asarray([1, 2]))
     Array([1, 1])
     """
-    return full_like(x, 1, dtype, shape, device=device)
+    return full_like(a, 1, dtype, shape, device=device)
 
 
-def empty_like(x: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None) -> Array:
+def empty_like(
+    prototype: object, dtype: DTypeLike | None = None, shape: object = None, *, device: object = None
+) -> Array:
     """The same as `zeros_like`.
 
     >>> import harp.numpy as hnp
     >>> hnp.empty_like(hnp.asarray([1, 2]))
     Array([0, 0])
     """
-    return zeros_like(x, dtype, shape, device=device)
+    return zeros_like(prototype, dtype, shape, device=device)
 
 
 def _integer(value: object) -> bool:
@@ -413,7 +415,7 @@ def _by_diagonal(rows: object, columns: object, k: int, dtype: DType, test: obje
     return from_positions(shape, select(test(row, column), const(1, dtype), const(0, dtype)))
 
 
-def tril(x: object, k: int = 0) -> Array:
+def tril(m: object, k: int = 0) -> Array:
     """The last two axes with zeros above the k-th diagonal. Raises ShapeError for fewer than two axes.
 
     >>> import harp.numpy as hnp
@@ -422,10 +424,10 @@ def tril(x: object, k: int = 0) -> Array:
            [1., 1., 0.],
            [1., 1., 1.]])
     """
-    return _triangle(x, lambda i, j: _less_equal(j, i), k)
+    return _triangle(m, lambda i, j: _less_equal(j, i), k)
 
 
-def triu(x: object, k: int = 0) -> Array:
+def triu(m: object, k: int = 0) -> Array:
     """The last two axes with zeros below the k-th diagonal. Raises ShapeError for fewer than two axes.
 
     >>> import harp.numpy as hnp
@@ -434,7 +436,7 @@ def triu(x: object, k: int = 0) -> Array:
            [0., 0., 1.],
            [0., 0., 0.]])
     """
-    return _triangle(x, _less_equal, k)
+    return _triangle(m, _less_equal, k)
 
 
 def _triangle(x: object, test: object, k: int) -> Array:

@@ -34,10 +34,10 @@ def _cumulate(reduce: Reduce, x: object, axis: Axis, dtype: DTypeLike | None) ->
     return _along(reduce, array, axis, dtype)
 
 
-def cumsum(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
+def cumsum(a: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
     """The sums of the elements up to each one along an axis, or of the flattened array if `axis` is None.
 
-    The shape is that of `x`, or one axis of all its elements. Integers and bool are added in 64 bits unless `dtype`
+    The shape is that of `a`, or one axis of all its elements. Integers and bool are added in 64 bits unless `dtype`
     says otherwise. Raises AxisError for an axis out of range.
 
     >>> import harp.numpy as hnp
@@ -45,13 +45,13 @@ def cumsum(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Arra
     Array([[1., 3.],
            [3., 7.]])
     """
-    return _cumulate(Reduce.SUM, x, axis, dtype)
+    return _cumulate(Reduce.SUM, a, axis, dtype)
 
 
-def cumprod(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
+def cumprod(a: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
     """The products of the elements up to each one along an axis, or of the flattened array if `axis` is None.
 
-    The shape is that of `x`, or one axis of all its elements. Integers and bool are multiplied in 64 bits unless
+    The shape is that of `a`, or one axis of all its elements. Integers and bool are multiplied in 64 bits unless
     `dtype` says otherwise. Raises AxisError for an axis out of range. The gradient divides by nothing, so it is right
     beside zeros.
 
@@ -59,7 +59,7 @@ def cumprod(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Arr
     >>> hnp.cumprod(hnp.asarray([2.0, 3.0, 4.0]))
     Array([ 2.,  6., 24.])
     """
-    return _cumulate(Reduce.PROD, x, axis, dtype)
+    return _cumulate(Reduce.PROD, a, axis, dtype)
 
 
 def cummax(x: object, axis: Axis = None) -> Array:
@@ -85,17 +85,17 @@ def cummin(x: object, axis: Axis = None) -> Array:
     return _cumulate(Reduce.MIN, x, axis, as_array(x).kind)
 
 
-def diff(x: object, n: int = 1, axis: Axis = -1, prepend: object = None, append: object = None) -> Array:
+def diff(a: object, n: int = 1, axis: Axis = -1, prepend: object = None, append: object = None) -> Array:
     """The differences of neighbours along an axis, `n` times; of bool, whether they differ.
 
-    `prepend` and `append` are numbers, or arrays with the other axes of `x`, that come before and after it. The axis
+    `prepend` and `append` are numbers, or arrays with the other axes of `a`, that come before and after it. The axis
     gets shorter by `n`, down to 0. Raises ArgumentError for a negative `n`, ShapeError for an array without axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.diff(hnp.asarray([1, 4, 9]), prepend=0)
     Array([1, 3, 5])
     """
-    array = as_array(x)
+    array = as_array(a)
     if array.ndim == 0:
         raise ShapeError(f"diff needs an array with axes{where()}")
     along, times = normalize_axis(axis, array.ndim), as_integer("n", n)

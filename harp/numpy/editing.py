@@ -61,7 +61,7 @@ def _places(name: str, obj: object, size: Size | int, ends: int) -> Array | None
     return places
 
 
-def insert(x: object, obj: object, values: object, axis: int | None = None) -> Array:
+def insert(arr: object, obj: object, values: object, axis: int | None = None) -> Array:
     """The array with values before the elements at these positions along an axis; flattened first if it is None.
 
     `obj` is a position, which may be the size, several of them, a slice or a mask; a single position takes in as many
@@ -71,7 +71,7 @@ def insert(x: object, obj: object, values: object, axis: int | None = None) -> A
     >>> insert(arange(3), 1, 9), insert(arange(3), [0, 2], 9)
     (Array([0, 9, 1, 2]), Array([9, 0, 1, 9, 2]))
     """
-    array, k = _along(x, axis)
+    array, k = _along(arr, axis)
     size, before = array.shape[k], (slice(None),) * k
     require_kind("the values of insert", as_array(values), array.kind)
     given = map_(lambda e: e, values, to=array.kind)
@@ -87,7 +87,7 @@ def insert(x: object, obj: object, values: object, axis: int | None = None) -> A
     return take(concatenate([array, block], k), order, k)
 
 
-def delete(x: object, obj: object, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+def delete(arr: object, obj: object, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """The array without the elements at these positions along an axis; flattened first if it is None.
 
     `obj` is a position, several of them, a slice or a mask. Positions that are data are held to differ by
@@ -97,7 +97,7 @@ def delete(x: object, obj: object, axis: int | None = None, *, assume_unique_ind
     >>> delete(arange(4), 1), delete(arange(4), slice(0, 4, 2))
     (Array([0, 2, 3]), Array([1, 3]))
     """
-    array, k = _along(x, axis)
+    array, k = _along(arr, axis)
     size, before = array.shape[k], (slice(None),) * k
     places = _places("delete", obj, size, 0)
     if places is None:
@@ -120,14 +120,14 @@ def delete(x: object, obj: object, axis: int | None = None, *, assume_unique_ind
 
 
 def compress(
-    condition: object, x: object, axis: int | None = None, *, size: object = None, fill_value: object = 0
+    condition: object, a: object, axis: int | None = None, *, size: object = None, fill_value: object = 0
 ) -> Array:
     """The slices along an axis for which a vector is not zero; flattened first if it is None; see `nonzero` for `size`.
 
     >>> compress([False, True], arange(3))
     Array([1])
     """
-    array, k = _along(x, axis)
+    array, k = _along(a, axis)
     mask = as_array(np.asarray(condition) if isinstance(condition, (list, tuple)) else condition)
     if mask.ndim != 1:
         raise ShapeError(f"the condition of compress is a vector, not {plural(mask.ndim, 'axes')}{where()}")
@@ -136,7 +136,7 @@ def compress(
     return take(array, flatnonzero(mask, size=size, fill_value=array.shape[k]), k, "fill", fill_value)
 
 
-def place(x: object, mask: object, vals: object, *, inplace: bool = False) -> Array:
+def place(arr: object, mask: object, vals: object, *, inplace: bool = False) -> Array:
     """The array with values, one after the other and again from the first, where a mask of its shape holds.
 
     Arrays do not change, so it is returned. Raises ArgumentError for `inplace=True`, ShapeError for another shape.
@@ -145,13 +145,13 @@ def place(x: object, mask: object, vals: object, *, inplace: bool = False) -> Ar
     Array([5., 1., 5., 5.])
     """
     require_in_new_array("place", inplace)
-    array, held = of_one_shape("place, for x and mask,", as_array(x), as_array(mask).astype(bool_))
+    array, held = of_one_shape("place, for arr and mask,", as_array(arr), as_array(mask).astype(bool_))
     require_held("the values of place", vals, array.kind)
     values = take(ravel(map_(lambda e: e, vals, to=array.kind)), cumsum(ravel(held)) - 1, mode="wrap")
     return choose_(held, reshape(values, array.shape), array)
 
 
-def put(x: object, ind: object, v: object, mode: str | None = None, *, inplace: bool = False) -> Array:
+def put(a: object, ind: object, v: object, mode: str | None = None, *, inplace: bool = False) -> Array:
     """The array with values, again from the first where there are fewer, at these positions of the flattened one.
 
     Arrays do not change, so it is returned. Positions outside are as in `x.at[...].set`; `mode` is "clip", "drop" or
@@ -161,14 +161,14 @@ def put(x: object, ind: object, v: object, mode: str | None = None, *, inplace: 
     Array([5., 1., 5., 1.])
     """
     require_in_new_array("put", inplace)
-    array, places = as_array(x), ravel(as_positions("the positions of put", as_index_array(ind)))
+    array, places = as_array(a), ravel(as_positions("the positions of put", as_index_array(ind)))
     if mode == "wrap":
         places, mode = remainder(places, array.size), None
     updates = resize(ravel(as_array(v)), places.shape)
     return reshape(at_put(ravel(array), (places,), updates, "set", mode, False), array.shape)
 
 
-def choose(x: object, choices: Sequence[object] | Array, mode: str = "raise") -> Array:
+def choose(a: object, choices: Sequence[object] | Array, mode: str = "raise") -> Array:
     """Elementwise the element of the choice, an array of a list, that an integer says; all broadcast.
 
     `mode` says what integers outside mean: "clip" the nearest choice, "wrap" counts around; "raise" is an error where
@@ -179,7 +179,7 @@ def choose(x: object, choices: Sequence[object] | Array, mode: str = "raise") ->
     """
     if mode not in ("raise", "clip", "wrap"):
         raise ArgumentError(f"mode is 'raise', 'clip' or 'wrap', not {mode!r}{where()}")
-    listed, places = list(choices), as_positions("the integers of choose", x)
+    listed, places = list(choices), as_positions("the integers of choose", a)
     known = known_numbers(places)
     if mode == "raise" and known is not None and known.size and not 0 <= known.min() <= known.max() < len(listed):
         raise IndexOutOfRangeError(f"an integer of choose is outside {plural(len(listed), 'choices')}{where()}")
@@ -187,7 +187,7 @@ def choose(x: object, choices: Sequence[object] | Array, mode: str = "raise") ->
     return select([places == k for k in range(len(listed))], listed)
 
 
-def trim_zeros(x: object, trim: Literal["f", "b", "fb", "bf"] = "fb") -> Array:
+def trim_zeros(filt: object, trim: Literal["f", "b", "fb", "bf"] = "fb") -> Array:
     """A vector without the zeros at its front, its back, or both ("f", "b", "fb").
 
     Raises ConcretizationError in a traced function, where the number of results is not known.
@@ -195,7 +195,8 @@ def trim_zeros(x: object, trim: Literal["f", "b", "fb", "bf"] = "fb") -> Array:
     >>> trim_zeros(arange(3))
     Array([1, 2])
     """
-    numbers = require_known(as_array(x), "how many elements trim_zeros keeps depends on numbers that are not known yet")
+    reason = "how many elements trim_zeros keeps depends on numbers that are not known yet"
+    numbers = require_known(as_array(filt), reason)
     if numbers.ndim != 1 or trim not in ("f", "b", "fb", "bf"):
         raise ArgumentError(f"trim_zeros takes a vector, and trims 'f', 'b' or 'fb', not {trim!r}{where()}")
     return as_array(np.trim_zeros(numbers, trim))

@@ -78,8 +78,8 @@ def abs(a: object) -> Array:
     return arithmetic.absolute(a)
 
 
-def where(condition: object, a: object = None, b: object = None) -> Array:
-    """Elementwise `a` where the condition holds, else `b`; gradients flow into the chosen one only.
+def where(condition: object, x: object = None, y: object = None) -> Array:
+    """Elementwise `x` where the condition holds, else `y`; gradients flow into the chosen one only.
 
     Raises ArgumentError without them: where the condition holds says `nonzero`.
 
@@ -88,12 +88,12 @@ def where(condition: object, a: object = None, b: object = None) -> Array:
     >>> hnp.where(x > 0, hnp.sqrt(hnp.where(x > 0, x, 1.0)), 0.0)
     Array([0., 2.])
     """
-    if a is None or b is None:
+    if x is None or y is None:
         raise ArgumentError(
             f"where chooses between two arrays; the positions where a condition holds are harp.numpy.nonzero(condition)"
             f"{place()}"
         )
-    return arithmetic.where_(condition, a, b)
+    return arithmetic.where_(condition, x, y)
 
 
 def bitwise_and(a: object, b: object) -> Array:
@@ -156,13 +156,13 @@ def bitwise_right_shift(a: object, b: object) -> Array:
     return arithmetic.bitwise_right_shift(a, b)
 
 
-def clip(x: object, min: object = None, max: object = None) -> Array:
-    """Elementwise minimum(max, maximum(x, min)); a bound that is None does not bound.
+def clip(arr: object, min: object = None, max: object = None) -> Array:
+    """Elementwise minimum(max, maximum(arr, min)); a bound that is None does not bound.
 
     >>> clip(as_array(7), 0, 5)
     Array(5)
     """
-    result = as_array(x)
+    result = as_array(arr)
     if min is not None:
         result = maximum(result, min)
     return result if max is None else minimum(result, max)
@@ -479,7 +479,7 @@ def trunc(x: object) -> Array:
     return _round(lambda a: _select(a < zero_of(a.dtype), _ceil(a), _floor(a)), x)
 
 
-def round(x: object, decimals: int = 0) -> Array:
+def round(a: object, decimals: int = 0) -> Array:
     """Elementwise rounding to so many decimals, halves to the even number, in the same dtype; integers stay.
 
     Decimals scale by a power of ten before and after, as in NumPy; complex numbers are rounded by parts. Negative ones
@@ -488,12 +488,12 @@ def round(x: object, decimals: int = 0) -> Array:
     >>> round(as_array(2.5))
     Array(2.)
     """
-    dtype, _ = common_dtype((x,))
+    dtype, _ = common_dtype((a,))
     require(dtype, "round", ARITHMETIC)
     places = as_integer("decimals", decimals)
     if not dtype.is_inexact:
-        return map_(lambda a: _to_tens(a, -places), x) if places < 0 else as_array(x)
-    return map_(lambda a: complexes.of_parts(lambda part: _to_decimals(part, places), a), x)
+        return map_(lambda e: _to_tens(e, -places), a) if places < 0 else as_array(a)
+    return map_(lambda e: complexes.of_parts(lambda part: _to_decimals(part, places), e), a)
 
 
 def _to_decimals(a: Expr, places: int) -> Expr:

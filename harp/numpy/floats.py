@@ -179,23 +179,23 @@ def fabs(x: object) -> Array:
     return float_map(lambda a: apply(Op.ABS, a), x)
 
 
-def fmax(a: object, b: object) -> Array:
+def fmax(x1: object, x2: object) -> Array:
     """Elementwise maximum; the other one where one is NaN, and so is the derivative.
 
     >>> fmax(float("nan"), 2.0)
     Array(2.)
     """
-    return choose(isnan(b), a, choose(isnan(a), b, maximum(a, b)))
+    return choose(isnan(x2), x1, choose(isnan(x1), x2, maximum(x1, x2)))
 
 
-def fmin(a: object, b: object) -> Array:
+def fmin(x1: object, x2: object) -> Array:
     """Elementwise minimum; the other one where one is NaN, and so is the derivative.
 
     >>> import harp.numpy as hnp
     >>> hnp.fmin(hnp.asarray([1.0, hnp.nan]), hnp.asarray([hnp.nan, 2.0]))
     Array([1., 2.])
     """
-    return choose(isnan(b), a, choose(isnan(a), b, minimum(a, b)))
+    return choose(isnan(x2), x1, choose(isnan(x1), x2, minimum(x1, x2)))
 
 
 def float_power(a: object, b: object) -> Array:
@@ -209,7 +209,7 @@ def float_power(a: object, b: object) -> Array:
     return power(*(as_array(value).astype(target) for value in (a, b)))
 
 
-def packbits(x: object, axis: int | None = None, bitorder: str = "big") -> Array:
+def packbits(a: object, axis: int | None = None, bitorder: str = "big") -> Array:
     """Bits, whether elements are not zero, in bytes (uint8) of eight along an axis, with zeros behind the last ones.
 
     Flattened first if the axis is None. The first bit is the highest one, or with "little" the lowest. Raises
@@ -219,13 +219,13 @@ def packbits(x: object, axis: int | None = None, bitorder: str = "big") -> Array
     >>> hnp.packbits(hnp.asarray([1, 0, 1])), hnp.packbits(hnp.asarray([1, 0, 1]), bitorder="little")
     (Array([160], dtype=uint8), Array([5], dtype=uint8))
     """
-    rows, k, places = _of_bits("packbits", x, axis, bitorder)
+    rows, k, places = _of_bits("packbits", a, axis, bitorder)
     rows = pad(not_equal(rows, 0), [(0, 0)] * (rows.ndim - 1) + [(0, -rows.shape[-1] % 8)])
     bits = reshape(rows, (*rows.shape[:-1], rows.shape[-1] // 8, 8)).astype(u8)
     return moveaxis(sum(bitwise_left_shift(bits, places), -1, u8), -1, k)
 
 
-def unpackbits(x: object, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
+def unpackbits(a: object, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits (uint8) of bytes along an axis, eight for each; see `packbits`.
 
     `count` says how many are taken, with zeros behind the last ones, or if it is below 0 how many are left out.
@@ -234,7 +234,7 @@ def unpackbits(x: object, axis: int | None = None, count: int | None = None, bit
     >>> hnp.unpackbits(hnp.asarray([160], dtype="uint8"), count=3)
     Array([1, 0, 1], dtype=uint8)
     """
-    rows, k, places = _of_bits("unpackbits", x, axis, bitorder)
+    rows, k, places = _of_bits("unpackbits", a, axis, bitorder)
     if rows.kind is not u8:
         raise DTypeError(f"unpackbits takes bytes, uint8, not {rows.dtype}{where()}")
     bits = bitwise_and(bitwise_right_shift(rows[..., None], places), 1)
@@ -335,17 +335,17 @@ def iscomplex(x: object) -> Array:
     return not_equal(imag(x), 0)
 
 
-def gcd(a: object, b: object) -> Array:
-    """Elementwise greatest common divisor of |a| and |b|; that of 0 and 0 is 0. Raises DTypeError unless both are
+def gcd(x1: object, x2: object) -> Array:
+    """Elementwise greatest common divisor of |x1| and |x2|; that of 0 and 0 is 0. Raises DTypeError unless both are
     integers.
 
     >>> import harp.numpy as hnp
     >>> gcd(hnp.asarray([12, -9, 0]), 6)
     Array([6, 3, 6])
     """
-    dtype, weak = common_dtype((a, b))
+    dtype, weak = common_dtype((x1, x2))
     require(dtype, "gcd", INTEGERS)
-    sizes = [absolute(map_(lambda e: e, value, to=dtype)) for value in (a, b)]
+    sizes = [absolute(map_(lambda e: e, value, to=dtype)) for value in (x1, x2)]
     shape = broadcast_shapes(*(size.shape for size in sizes))
     pair = broadcast_to(sizes[0], shape), broadcast_to(sizes[1], shape)
 
@@ -357,13 +357,13 @@ def gcd(a: object, b: object) -> Array:
     return marked(found, weak)
 
 
-def lcm(a: object, b: object) -> Array:
-    """Elementwise least common multiple of |a| and |b|; 0 where one of them is 0. Raises DTypeError unless both are
+def lcm(x1: object, x2: object) -> Array:
+    """Elementwise least common multiple of |x1| and |x2|; 0 where one of them is 0. Raises DTypeError unless both are
     integers.
 
     >>> import harp.numpy as hnp
     >>> lcm(hnp.asarray([4, -9, 0]), 6)
     Array([12, 18,  0])
     """
-    require(common_dtype((a, b))[0], "lcm", INTEGERS)
-    return multiply(floor_divide(absolute(a), gcd(a, b)), absolute(b))
+    require(common_dtype((x1, x2))[0], "lcm", INTEGERS)
+    return multiply(floor_divide(absolute(x1), gcd(x1, x2)), absolute(x2))

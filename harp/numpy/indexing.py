@@ -20,7 +20,7 @@ from harp.trace.source_locations import plural, where
 
 
 def take(
-    x: object, indices: object, axis: int | None = None, mode: str | None = None, fill_value: object = None
+    a: object, indices: object, axis: int | None = None, mode: str | None = None, fill_value: object = None
 ) -> Array:
     """The elements at these integers along an axis, which the axes of `indices` take the place of.
 
@@ -32,7 +32,7 @@ def take(
     >>> hnp.take(hnp.asarray([10, 20, 30]), hnp.asarray([2, 0, -1]))
     Array([30, 10, 30])
     """
-    array = ravel(x) if axis is None else as_array(x)
+    array = ravel(a) if axis is None else as_array(a)
     k = normalize_axis(0 if axis is None else axis, array.ndim)
     places = _integers("take", indices)
     if mode == "wrap":
@@ -44,7 +44,7 @@ def take(
 
 
 def take_along_axis(
-    x: object, indices: object, axis: int = -1, mode: str | None = None, fill_value: object = None
+    arr: object, indices: object, axis: int = -1, mode: str | None = None, fill_value: object = None
 ) -> Array:
     """For every row along an axis, its elements at the integers in the same row of `indices`; other axes broadcast.
 
@@ -56,13 +56,13 @@ def take_along_axis(
     Array([[1],
            [8]])
     """
-    array, places = as_array(x), _integers("take_along_axis", indices)
+    array, places = as_array(arr), _integers("take_along_axis", indices)
     k = normalize_axis(axis, array.ndim)
     return get(array, _along(array, places, k), mode, fill_value)
 
 
 def put_along_axis(
-    x: object, indices: object, values: object, axis: int = -1, *, inplace: bool = False, mode: str | None = None
+    arr: object, indices: object, values: object, axis: int = -1, *, inplace: bool = False, mode: str | None = None
 ) -> Array:
     """The array with values at the places that `take_along_axis` reads: arrays do not change, so it is returned.
 
@@ -75,7 +75,7 @@ def put_along_axis(
            [0., 0., 5.]])
     """
     require_in_new_array("put_along_axis", inplace)
-    array, places = as_array(x), _integers("put_along_axis", indices)
+    array, places = as_array(arr), _integers("put_along_axis", indices)
     return put(array, _along(array, places, normalize_axis(axis, array.ndim)), values, "set", mode, False)
 
 

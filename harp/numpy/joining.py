@@ -41,7 +41,7 @@ from harp.trace.sizes.size import ask, resolve, resolve_all, to_index, unify, wr
 from harp.trace.source_locations import kind_of, plural, where
 
 
-def roll(x: object, shift: object, axis: Axis = None) -> Array:
+def roll(a: object, shift: object, axis: Axis = None) -> Array:
     """The elements moved by `shift` places along axes; what leaves at the end comes in at the start.
 
     Shifts are integers, which may be computed, for one axis, or for several. Without an axis the array is flattened.
@@ -51,7 +51,7 @@ def roll(x: object, shift: object, axis: Axis = None) -> Array:
     >>> hnp.roll(hnp.arange(5), 2)
     Array([3, 4, 0, 1, 2])
     """
-    array = as_array(x)
+    array = as_array(a)
     if axis is None:
         return reshape(roll(ravel(array), shift, 0), array.shape)
     axes = as_tuple(axis)
@@ -207,8 +207,8 @@ def _uneven(axis: int, count: int) -> str:
     )
 
 
-def split(x: object, sections: object, axis: int = 0) -> list[Array]:
-    """Pieces along an axis: `sections` of equal size, or, from a list or an array, cut at these positions.
+def split(ary: object, indices_or_sections: object, axis: int = 0) -> list[Array]:
+    """Pieces along an axis: `indices_or_sections` of equal size, or, from a list or an array, cut at these positions.
 
     Raises ShapeError if the axis does not divide evenly.
 
@@ -216,14 +216,14 @@ def split(x: object, sections: object, axis: int = 0) -> list[Array]:
     >>> [part.tolist() for part in hnp.split(hnp.arange(6), 3)]
     [[0, 1], [2, 3], [4, 5]]
     """
-    array = as_array(x)
+    array = as_array(ary)
     k = normalize_axis(axis, array.ndim)
     before = (slice(None),) * k
-    sections = known_integers(sections)
-    if isinstance(sections, (list, tuple)):
-        bounds = [None, *sections, None]
+    indices_or_sections = known_integers(indices_or_sections)
+    if isinstance(indices_or_sections, (list, tuple)):
+        bounds = [None, *indices_or_sections, None]
         return [getitem(array, (*before, slice(a, b))) for a, b in pairwise(bounds)]
-    count = as_integer("sections of split", sections)
+    count = as_integer("sections of split", indices_or_sections)
     if count < 1:
         raise ArgumentError(f"split into {count} sections{where()}")
     size = resolve(node_of(array).shape[k])
@@ -232,14 +232,14 @@ def split(x: object, sections: object, axis: int = 0) -> list[Array]:
     return [take(array, k, each * j, each) for j in range(count)]
 
 
-def tile(x: object, reps: object) -> Array:
+def tile(A: object, reps: object) -> Array:
     """The whole array repeated along axes, new ones in front if there are more repetitions than axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.tile(hnp.asarray([1, 2]), 3)
     Array([1, 2, 1, 2, 1, 2])
     """
-    array = as_array(x)
+    array = as_array(A)
     times = [to_index(r) for r in to_shape(reps)]
     rank = max(array.ndim, len(times))
     times = [ONE] * (rank - len(times)) + times
@@ -251,7 +251,7 @@ def tile(x: object, reps: object) -> Array:
     return emit_like(array, view.reshape(node, tuple(t * s for t, s in zip(times, sizes, strict=True))))
 
 
-def resize(x: object, new_shape: object) -> Array:
+def resize(a: object, new_shape: object) -> Array:
     """The elements in row-major order, and again from the first as long as there is place, in another shape.
 
     >>> import harp.numpy as hnp
@@ -259,14 +259,14 @@ def resize(x: object, new_shape: object) -> Array:
     Array([[1, 2],
            [3, 1]])
     """
-    row, shape = ravel(x), to_shape(new_shape)
+    row, shape = ravel(a), to_shape(new_shape)
     size, count = resolve(node_of(row).shape[0]), resolve(product(shape))
     if not ask(Relation.NONNEGATIVE, size - 1, "resize asks whether there are elements"):
         return broadcast_to(in_common(as_array(0), row.kind), tuple(map(wrap, shape)))
     return reshape(take(tile(row, wrap(ceildiv(count, size))), 0, ZERO, count), tuple(map(wrap, shape)))
 
 
-def repeat(x: object, repeats: object, axis: int | None = None) -> Array:
+def repeat(a: object, repeats: object, axis: int | None = None) -> Array:
     """Each element repeated along an axis, all as often or each by its own number; flattened first if axis is None.
 
     Numbers of their own must be known: in a traced function an array of NumPy or a list. Raises ArgumentError where
@@ -276,7 +276,7 @@ def repeat(x: object, repeats: object, axis: int | None = None) -> Array:
     >>> hnp.repeat(hnp.asarray([1, 2]), 2), hnp.repeat(hnp.asarray([1, 2]), [3, 1])
     (Array([1, 1, 2, 2]), Array([1, 1, 1, 2]))
     """
-    array = as_array(x)
+    array = as_array(a)
     if axis is None or array.ndim == 0:
         array = ravel(array)
     k = normalize_axis(0 if axis is None else axis, array.ndim)

@@ -64,17 +64,17 @@ def _permuted(array: Array, order: Sequence[int]) -> Array:
     return shown(array, lambda node: view.permute(node, order), lambda value: value.transpose(order))
 
 
-def transpose(x: object, axes: object = None) -> Array:
+def transpose(a: object, axes: object = None) -> Array:
     """The axes in another order: reversed, or axis axes[k] as axis k. Raises AxisError.
 
     >>> import harp.numpy as hnp
     >>> hnp.transpose(hnp.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    array = as_array(x)
+    array = as_array(a)
     if axes is None:
         return _permuted(array, range(array.ndim)[::-1])
-    order = [normalize_axis(a, array.ndim) for a in as_tuple(axes)]
+    order = [normalize_axis(axis, array.ndim) for axis in as_tuple(axes)]
     if sorted(order) != list(range(array.ndim)):
         raise AxisError(f"transpose needs each of {plural(array.ndim, 'axes')} once, not {axes}{where()}")
     return _permuted(array, order)
@@ -104,30 +104,30 @@ def matrix_transpose(x: object) -> Array:
     return swapaxes(array, -1, -2)
 
 
-def swapaxes(x: object, axis1: int, axis2: int) -> Array:
+def swapaxes(a: object, axis1: int, axis2: int) -> Array:
     """Two axes exchanged. Raises AxisError.
 
     >>> import harp.numpy as hnp
     >>> hnp.swapaxes(hnp.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    array = as_array(x)
-    a, b = normalize_axis(axis1, array.ndim), normalize_axis(axis2, array.ndim)
+    array = as_array(a)
+    first, second = normalize_axis(axis1, array.ndim), normalize_axis(axis2, array.ndim)
     order = list(range(array.ndim))
-    order[a], order[b] = order[b], order[a]
+    order[first], order[second] = order[second], order[first]
     return _permuted(array, order)
 
 
-def moveaxis(x: object, source: object, destination: object) -> Array:
+def moveaxis(a: object, source: object, destination: object) -> Array:
     """Axes moved to other places; the others keep their order. Raises AxisError.
 
     >>> import harp.numpy as hnp
     >>> hnp.moveaxis(hnp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    array = as_array(x)
-    origin = [normalize_axis(a, array.ndim) for a in as_tuple(source)]
-    target = [normalize_axis(a, array.ndim) for a in as_tuple(destination)]
+    array = as_array(a)
+    origin = [normalize_axis(axis, array.ndim) for axis in as_tuple(source)]
+    target = [normalize_axis(axis, array.ndim) for axis in as_tuple(destination)]
     if len(origin) != len(target) or len(set(origin)) != len(origin) or len(set(target)) != len(target):
         raise AxisError(f"moveaxis cannot move axes {source} to {destination}{where()}")
     order = [axis for axis in range(array.ndim) if axis not in origin]
@@ -143,7 +143,7 @@ def _by_columns(order: object, name: str) -> bool:
     return order == "F"
 
 
-def reshape(x: object, shape: object, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(a: object, shape: object, order: str = "C", *, copy: bool | None = None) -> Array:
     """The elements in row-major order in another shape, where one size may be -1: the remainder. With the order "F"
     they are taken and put in column-major order.
 
@@ -156,7 +156,7 @@ def reshape(x: object, shape: object, order: str = "C", *, copy: bool | None = N
            [3, 4, 5]])
     """
     by_columns = _by_columns(order, "reshape")
-    array = as_array(x)
+    array = as_array(a)
     old_shape = shape_of(array)
     wanted = list(as_tuple(shape))
     free = [k for k, size in enumerate(wanted) if not isinstance(size, (Size, Index)) and _is_minus_one(size)]
@@ -199,14 +199,14 @@ def _is_minus_one(size: object) -> bool:
     return hasattr(size, "__index__") and size.__index__() == -1
 
 
-def ravel(x: object, order: str = "C") -> Array:
+def ravel(a: object, order: str = "C") -> Array:
     """All elements in row-major order along one axis, with the order "F" in column-major order.
 
     >>> import harp.numpy as hnp
     >>> hnp.ravel(hnp.asarray([[1, 2], [3, 4]]))
     Array([1, 2, 3, 4])
     """
-    array = transpose(x) if _by_columns(order, "ravel") else as_array(x)
+    array = transpose(a) if _by_columns(order, "ravel") else as_array(a)
     shape = resolve_all(shape_of(array))
     return _in_order(array, (product(shape),)) if array.ndim != 1 else array
 
@@ -214,14 +214,14 @@ def ravel(x: object, order: str = "C") -> Array:
 flatten = ravel
 
 
-def squeeze(x: object, axis: Axis = None) -> Array:
+def squeeze(a: object, axis: Axis = None) -> Array:
     """Without these axes, which must have one element; None means all that have. Raises ShapeError.
 
     >>> import harp.numpy as hnp
     >>> hnp.squeeze(hnp.ones((1, 3, 1)), axis=0).shape
     (3, 1)
     """
-    array = as_array(x)
+    array = as_array(a)
     shape = shape_of(array)
     if axis is None:
         axes: Sequence[int] = [k for k, n in enumerate(shape) if ask(Relation.ZERO, resolve(n) - 1, "squeeze asks")]
@@ -238,20 +238,20 @@ def squeeze(x: object, axis: Axis = None) -> Array:
     )
 
 
-def expand_dims(x: object, axis: Axis = 0) -> Array:
+def expand_dims(a: object, axis: Axis = 0) -> Array:
     """With new axes of one element at these places of the result. Raises AxisError.
 
     >>> import harp.numpy as hnp
     >>> hnp.expand_dims(hnp.ones((2, 3)), 1).shape
     (2, 1, 3)
     """
-    array = as_array(x)
+    array = as_array(a)
     places = as_tuple(axis)
     axes = normalize_axes(places, array.ndim + len(places))
     return shown(array, lambda node: view.insert_axes(node, axes), lambda value: np.expand_dims(value, axes))
 
 
-def broadcast_to(x: object, shape: object) -> Array:
+def broadcast_to(array: object, shape: object) -> Array:
     """Repeated along axes of one element, and along new axes in front, to this shape. Raises ShapeError.
 
     >>> import harp.numpy as hnp
@@ -259,16 +259,16 @@ def broadcast_to(x: object, shape: object) -> Array:
     Array([[1, 2],
            [1, 2]])
     """
-    array, target = as_array(x), to_shape(shape)
-    offset = len(target) - array.ndim
+    given, target = as_array(array), to_shape(shape)
+    offset = len(target) - given.ndim
     if offset < 0:
-        raise ShapeError(f"broadcast_to {plural(len(target), 'axes')} from {array.ndim}: axes cannot go{where()}")
-    node = node_of(array)
+        raise ShapeError(f"broadcast_to {plural(len(target), 'axes')} from {given.ndim}: axes cannot go{where()}")
+    node = node_of(given)
     for axis, (size, wanted) in enumerate(zip(node.shape, target[offset:], strict=True)):
         joined = join_sizes(size, wanted, partial(_no_broadcast, axis))
         unify(joined, wanted, partial(_no_broadcast, axis))  # what is wanted to be 1 is not stretched
     expanded = expand_to(node, resolve_all(target))
-    return array if expanded is node else emit_like(array, expanded)
+    return given if expanded is node else emit_like(given, expanded)
 
 
 def _no_broadcast(axis: int) -> str:
@@ -335,7 +335,7 @@ def unstack(x: object, /, *, axis: Axis = 0) -> tuple[Array, ...]:
     return tuple(emit_like(array, view.drop_axes(node, {along: as_index(k)})) for k in range(count))
 
 
-def flip(x: object, axis: Axis = None) -> Array:
+def flip(m: object, axis: Axis = None) -> Array:
     """The elements in reverse order along axes; None means all. Raises AxisError.
 
     >>> import harp.numpy as hnp
@@ -343,6 +343,6 @@ def flip(x: object, axis: Axis = None) -> Array:
     Array([[2, 1],
            [4, 3]])
     """
-    array = as_array(x)
+    array = as_array(m)
     axes = normalize_axes(None if axis is None else as_tuple(axis), array.ndim)
     return shown(array, lambda node: view.flip(node, axes), lambda value: np.flip(value, axes))

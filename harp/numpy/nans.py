@@ -38,7 +38,7 @@ def _with_elements(name: str, x: object, axis: Axis) -> Array:
 
 
 def nansum(
-    x: object,
+    a: object,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
@@ -52,11 +52,11 @@ def nansum(
     >>> nansum(hnp.asarray([1.0, float("nan"), 2.0]))
     Array(3.)
     """
-    return sum(_replaced(x, 0), axis, dtype, keepdims, initial=initial, where=where)
+    return sum(_replaced(a, 0), axis, dtype, keepdims, initial=initial, where=where)
 
 
 def nanprod(
-    x: object,
+    a: object,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
@@ -70,31 +70,31 @@ def nanprod(
     >>> hnp.nanprod(hnp.asarray([2.0, hnp.nan, 3.0]))
     Array(6.)
     """
-    return prod(_replaced(x, 1), axis, dtype, keepdims, initial=initial, where=where)
+    return prod(_replaced(a, 1), axis, dtype, keepdims, initial=initial, where=where)
 
 
-def nancumsum(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
+def nancumsum(a: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
     """The sums of the elements up to each one along an axis, where NaN count as 0; see `cumsum`.
 
     >>> import harp.numpy as hnp
     >>> hnp.nancumsum(hnp.asarray([2.0, hnp.nan, 3.0]))
     Array([2., 2., 5.])
     """
-    return cumsum(_replaced(x, 0), axis, dtype)
+    return cumsum(_replaced(a, 0), axis, dtype)
 
 
-def nancumprod(x: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
+def nancumprod(a: object, axis: Axis = None, dtype: DTypeLike | None = None) -> Array:
     """The products of the elements up to each one along an axis, where NaN count as 1; see `cumprod`.
 
     >>> import harp.numpy as hnp
     >>> hnp.nancumprod(hnp.asarray([2.0, hnp.nan, 3.0]))
     Array([2., 2., 6.])
     """
-    return cumprod(_replaced(x, 1), axis, dtype)
+    return cumprod(_replaced(a, 1), axis, dtype)
 
 
 def nanmax(
-    x: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
+    a: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
 ) -> Array:
     """The maximum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements.
 
@@ -103,15 +103,15 @@ def nanmax(
     Array(2.)
     """
     if initial is not None or where is not None:
-        return max_(_replaced(x, -math.inf), axis, keepdims, initial=initial, where=where)
-    array = _with_elements("nanmax", x, axis)
+        return max_(_replaced(a, -math.inf), axis, keepdims, initial=initial, where=where)
+    array = _with_elements("nanmax", a, axis)
     if not array.kind.is_float:
         return max_(array, axis, keepdims)
     return choose(all_(isnan(array), axis, keepdims), math.nan, max_(_replaced(array, -math.inf), axis, keepdims))
 
 
 def nanmin(
-    x: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
+    a: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
 ) -> Array:
     """The minimum over axes of what is not NaN; NaN if all are. Raises ShapeError over no elements.
 
@@ -120,31 +120,31 @@ def nanmin(
     Array(2.)
     """
     if initial is not None or where is not None:
-        return min_(_replaced(x, math.inf), axis, keepdims, initial=initial, where=where)
-    array = _with_elements("nanmin", x, axis)
+        return min_(_replaced(a, math.inf), axis, keepdims, initial=initial, where=where)
+    array = _with_elements("nanmin", a, axis)
     if not array.kind.is_float:
         return min_(array, axis, keepdims)
     return choose(all_(isnan(array), axis, keepdims), math.nan, min_(_replaced(array, math.inf), axis, keepdims))
 
 
-def nanargmax(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def nanargmax(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first maximum of what is not NaN; -1 if all are. Raises ShapeError of nothing.
 
     >>> import harp.numpy as hnp
     >>> hnp.nanargmax(hnp.asarray([1.0, hnp.nan, 3.0]))
     Array(2)
     """
-    return _position(argmax, -math.inf, _with_elements("nanargmax", x, axis), axis, keepdims)
+    return _position(argmax, -math.inf, _with_elements("nanargmax", a, axis), axis, keepdims)
 
 
-def nanargmin(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def nanargmin(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first minimum of what is not NaN; -1 if all are. Raises ShapeError of nothing.
 
     >>> import harp.numpy as hnp
     >>> hnp.nanargmin(hnp.asarray([hnp.nan, 4.0, 3.0]))
     Array(2)
     """
-    return _position(argmin, math.inf, _with_elements("nanargmin", x, axis), axis, keepdims)
+    return _position(argmin, math.inf, _with_elements("nanargmin", a, axis), axis, keepdims)
 
 
 def _position(find: object, worst: float, array: Array, axis: Axis, keepdims: bool) -> Array:
@@ -174,7 +174,7 @@ def _target(name: str, array: Array, dtype: DTypeLike | None) -> dtypes.DType:
 
 
 def nanmean(
-    x: object, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
+    a: object, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
 ) -> Array:
     """The mean over axes of what is not NaN; NaN if all are. Integers and bool give float64.
 
@@ -184,7 +184,7 @@ def nanmean(
     >>> nanmean(hnp.asarray([1.0, float("nan"), 2.0]))
     Array(1.5)
     """
-    array = as_array(x)
+    array = as_array(a)
     target = _target("nanmean", array, dtype)
     inner = dtypes.computing(target)
     wide = chosen(array.astype(inner), where, math.nan)
@@ -192,7 +192,7 @@ def nanmean(
 
 
 def nanvar(
-    x: object,
+    a: object,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
@@ -208,7 +208,7 @@ def nanvar(
     >>> hnp.nanvar(hnp.asarray([1.0, hnp.nan, 3.0]), ddof=1)
     Array(2.)
     """
-    return _spread(_variance, x, axis, dtype, ddof, keepdims, where)
+    return _spread(_variance, a, axis, dtype, ddof, keepdims, where)
 
 
 def _variance(distance: Array, axis: Axis, keepdims: bool, count: Array) -> Array:
@@ -240,7 +240,7 @@ def _spread(
 
 
 def nanstd(
-    x: object,
+    a: object,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
@@ -254,4 +254,4 @@ def nanstd(
     >>> hnp.nanstd(hnp.asarray([1.0, hnp.nan, 3.0]))
     Array(1.)
     """
-    return _spread(_deviation, x, axis, dtype, ddof, keepdims, where)
+    return _spread(_deviation, a, axis, dtype, ddof, keepdims, where)

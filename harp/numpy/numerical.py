@@ -208,7 +208,7 @@ def unwrap(p: object, discont: object = None, axis: Axis = -1, *, period: object
     return moveaxis(concatenate([rows[..., :1], add(rows[..., 1:], cumsum(moved, -1))], -1), -1, k)
 
 
-def ediff1d(x: object, to_end: object = None, to_begin: object = None) -> Array:
+def ediff1d(ary: object, to_end: object = None, to_begin: object = None) -> Array:
     """The differences of neighbours in the flattened array, between other elements if they are given.
 
     Raises DTypeError for elements that are floats between integers, or complex between real numbers.
@@ -217,7 +217,7 @@ def ediff1d(x: object, to_end: object = None, to_begin: object = None) -> Array:
     >>> ediff1d(hnp.asarray([1, 2, 4]), to_end=9)
     Array([1, 2, 9])
     """
-    array = ravel(x)
+    array = ravel(ary)
     first, last = (_end(*given, array.kind) for given in (("to_begin", to_begin), ("to_end", to_end)))
     return concatenate([*first, diff(array), *last])
 

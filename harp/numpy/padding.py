@@ -19,7 +19,7 @@ from harp.trace.scalar.expr import Const, const
 from harp.trace.source_locations import plural, where
 
 
-def pad(x: object, pad_width: object, mode: object = "constant", **options: object) -> Array:
+def pad(array: object, pad_width: object, mode: object = "constant", **options: object) -> Array:
     """More elements before and after each axis; `pad_width` is a number, a (before, after) pair, or one pair per axis.
 
     The mode says which elements, and some modes have an option. Except for `reflect_type`, an option is, like
@@ -47,17 +47,17 @@ def pad(x: object, pad_width: object, mode: object = "constant", **options: obje
     >>> hnp.pad(hnp.asarray([1, 2, 6]), 1, mode="mean", stat_length=(2, None))
     Array([2, 1, 2, 6, 3])
     """
-    array = as_array(x)
+    padded = as_array(array)
     name, given = _option(mode, options)
-    pairs = _pairs("pad_width", pad_width, array.ndim)
+    pairs = _pairs("pad_width", pad_width, padded.ndim)
     widths = [tuple(as_count(f"pad_width of axis {k}", w) for w in pair) for k, pair in enumerate(pairs)]
     if mode in _CONSTANT:
-        return _by_constant(array, widths, _pairs(name, given, array.ndim) if name else [(0, 0)] * array.ndim)
-    chosen = _READERS[name](array, given) if name else [(None, None)] * array.ndim
+        return _by_constant(padded, widths, _pairs(name, given, padded.ndim) if name else [(0, 0)] * padded.ndim)
+    chosen = _READERS[name](padded, given) if name else [(None, None)] * padded.ndim
     for axis, ((low, high), option) in enumerate(zip(widths, chosen, strict=True)):
         if low is not ZERO or high is not ZERO:
-            array = concatenate(around(str(mode), array, axis, low, high, option), axis)
-    return array
+            padded = concatenate(around(str(mode), padded, axis, low, high, option), axis)
+    return padded
 
 
 _CONSTANT = {"constant": "constant_values", "empty": ""}

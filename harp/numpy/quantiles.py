@@ -177,12 +177,12 @@ _METHODS = {
 }
 
 
-def quantile(x: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+def quantile(a: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
     """The numbers below which a part `q` of the elements lies, over axes: between the two nearest elements.
 
     The methods are NumPy's: "linear" between both, "lower", "higher", "midpoint", "nearest", "inverted_cdf",
     "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull", "median_unbiased",
-    "normal_unbiased". The shape is that of `q`, then that of `x` without the axes. Integers give float64; NaN if there
+    "normal_unbiased". The shape is that of `q`, then that of `a` without the axes. Integers give float64; NaN if there
     is one. A `q` that is not in [0, 1] gives NaN inside a traced function, else it raises ArgumentError, and so does
     another method. Raises ShapeError over no elements.
 
@@ -190,7 +190,7 @@ def quantile(x: object, q: object, axis: Axis = None, *, method: str = "linear",
     >>> hnp.quantile(hnp.asarray([1.0, 2.0, 4.0]), 0.75)
     Array(3.)
     """
-    return _quantile("quantile", x, _checked_parts(q), axis, method, keepdims)
+    return _quantile("quantile", a, _checked_parts(q), axis, method, keepdims)
 
 
 def _quantile(name: str, x: object, parts: Array, axis: Axis, method: str, keepdims: bool) -> Array:
@@ -239,17 +239,17 @@ def _place(how: _Method, parts: Array, count: object) -> tuple[Array, Array]:
     return clip(clip(below, None, last), 0).astype(i64), choose(inside, share, 0.0)
 
 
-def percentile(x: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+def percentile(a: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
     """`quantile` with parts of 100. Raises what that raises.
 
     >>> import harp.numpy as hnp
     >>> hnp.percentile(hnp.asarray([1.0, 2.0, 4.0]), 50)
     Array(2.)
     """
-    return _quantile("percentile", x, _checked_parts(q, 100), axis, method, keepdims)
+    return _quantile("percentile", a, _checked_parts(q, 100), axis, method, keepdims)
 
 
-def median(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def median(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The middle element over axes, or the mean of both where their number is even; NaN if there is one.
 
     Integers and bool give float64. Raises ShapeError over no elements.
@@ -258,28 +258,28 @@ def median(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> hnp.median(hnp.asarray([5.0, 1.0, 2.0]))
     Array(2.)
     """
-    array = as_array(x)
+    array = as_array(a)
     axes = normalize_axes(axis, array.ndim)
     ordered = _ordered("median", array, axes)
     low, high = floordiv(_length(ordered) - 1, 2), floordiv(_length(ordered), 2)
 
-    def middle(a: Expr, b: Expr) -> Expr:
-        mean = (a + b) / 2
+    def middle(lower: Expr, upper: Expr) -> Expr:
+        mean = (lower + upper) / 2
         even = apply(Op.EQ, Position(high - low), const(0, i64)) if high is not low else const(True, bool_)
-        return select(even, a, mean)
+        return select(even, lower, mean)
 
     result = map_(middle, _element(ordered, low), _element(ordered, high))
     return _kept(_or_nan(ordered, result), axes, 0, keepdims)
 
 
-def nanquantile(x: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+def nanquantile(a: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
     """`quantile` of what is not NaN; NaN if all are. Raises what that raises.
 
     >>> import harp.numpy as hnp
     >>> hnp.nanquantile(hnp.asarray([1.0, float("nan"), 2.0, 4.0]), 0.75)
     Array(3.)
     """
-    return _nanquantile("nanquantile", x, _checked_parts(q), axis, method, keepdims)
+    return _nanquantile("nanquantile", a, _checked_parts(q), axis, method, keepdims)
 
 
 def _nanquantile(name: str, x: object, parts: Array, axis: Axis, method: str, keepdims: bool) -> Array:
@@ -300,21 +300,21 @@ def _nanquantile(name: str, x: object, parts: Array, axis: Axis, method: str, ke
     return _kept(choose(equal(counts, 0), math.nan, result), axes, parts.ndim, keepdims)
 
 
-def nanpercentile(x: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
+def nanpercentile(a: object, q: object, axis: Axis = None, *, method: str = "linear", keepdims: bool = False) -> Array:
     """`nanquantile` with parts of 100. Raises what that raises.
 
     >>> import harp.numpy as hnp
     >>> hnp.nanpercentile(hnp.asarray([1.0, hnp.nan, 3.0]), 25)
     Array(1.5)
     """
-    return _nanquantile("nanpercentile", x, _checked_parts(q, 100), axis, method, keepdims)
+    return _nanquantile("nanpercentile", a, _checked_parts(q, 100), axis, method, keepdims)
 
 
-def nanmedian(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def nanmedian(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The median of what is not NaN; NaN if all are. Raises ShapeError over no elements.
 
     >>> import harp.numpy as hnp
     >>> hnp.nanmedian(hnp.asarray([1.0, hnp.nan, 3.0]))
     Array(2.)
     """
-    return _nanquantile("nanmedian", x, as_array(0.5), axis, "linear", keepdims)
+    return _nanquantile("nanmedian", a, as_array(0.5), axis, "linear", keepdims)

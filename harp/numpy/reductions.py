@@ -73,7 +73,7 @@ def _with_initial(result: Array, initial: object, build: Callable[[Expr, Expr], 
 
 
 def sum(
-    x: object,
+    a: object,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
@@ -89,12 +89,12 @@ def sum(
     >>> hnp.sum(hnp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=1)
     Array([3., 7.])
     """
-    total = _total(Reduce.SUM, chosen(x, where, 0), axis, dtype, keepdims)
-    return _with_initial(total, initial, lambda a, b: a + b)
+    total = _total(Reduce.SUM, chosen(a, where, 0), axis, dtype, keepdims)
+    return _with_initial(total, initial, lambda e, first: e + first)
 
 
 def prod(
-    x: object,
+    a: object,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
@@ -110,8 +110,8 @@ def prod(
     >>> hnp.prod(hnp.asarray([2.0, 3.0, 4.0]))
     Array(24.)
     """
-    total = _total(Reduce.PROD, chosen(x, where, 1), axis, dtype, keepdims)
-    return _with_initial(total, initial, lambda a, b: a * b)
+    total = _total(Reduce.PROD, chosen(a, where, 1), axis, dtype, keepdims)
+    return _with_initial(total, initial, lambda e, first: e * first)
 
 
 def _extreme(reduce: Reduce, x: object, axis: Axis, keepdims: bool, initial: object, mask: object) -> Array:
@@ -145,7 +145,7 @@ def _complex_extreme(reduce: Reduce, array: Array, axes: Sequence[int], keepdims
     return choose(lost, nan, map_(lambda a, b: apply(Op.COMPLEX, a, b), *found))
 
 
-def max(x: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None) -> Array:
+def max(a: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None) -> Array:
     """The maximum over axes, and of `initial`; NaN if there is one. Raises ShapeError over no elements without it.
 
     Elements where the mask `where` does not hold are left out; then there must be an `initial`.
@@ -154,10 +154,10 @@ def max(x: object, axis: Axis = None, keepdims: bool = False, *, initial: object
     >>> hnp.max(hnp.asarray([[1, 5], [7, 2]]), axis=0)
     Array([7, 5])
     """
-    return _extreme(Reduce.MAX, x, axis, keepdims, initial, where)
+    return _extreme(Reduce.MAX, a, axis, keepdims, initial, where)
 
 
-def min(x: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None) -> Array:
+def min(a: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None) -> Array:
     """The minimum over axes, and of `initial`; NaN if there is one. Raises ShapeError over no elements without it.
 
     Elements where the mask `where` does not hold are left out; then there must be an `initial`.
@@ -166,7 +166,7 @@ def min(x: object, axis: Axis = None, keepdims: bool = False, *, initial: object
     >>> hnp.min(hnp.asarray([[1, 5], [7, 2]]), axis=0)
     Array([1, 2])
     """
-    return _extreme(Reduce.MIN, x, axis, keepdims, initial, where)
+    return _extreme(Reduce.MIN, a, axis, keepdims, initial, where)
 
 
 amax, amin = max, min
@@ -178,24 +178,24 @@ def _truth(reduce: Reduce, x: object, axis: Axis, keepdims: bool) -> Array:
     return marked(result, False)
 
 
-def any(x: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
+def any(a: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
     """Whether any element is true (not zero), as bool; of no elements, False. A mask `where` leaves elements out.
 
     >>> import harp.numpy as hnp
     >>> hnp.any(hnp.asarray([[0, 1], [0, 0]]), axis=1)
     Array([ True, False])
     """
-    return _truth(Reduce.MAX, chosen(x, where, 0), axis, keepdims)
+    return _truth(Reduce.MAX, chosen(a, where, 0), axis, keepdims)
 
 
-def all(x: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
+def all(a: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
     """Whether all elements are true (not zero), as bool; of no elements, True. A mask `where` leaves elements out.
 
     >>> import harp.numpy as hnp
     >>> hnp.all(hnp.asarray([[True, False], [True, True]]), axis=1)
     Array([False,  True])
     """
-    return _truth(Reduce.MIN, chosen(x, where, 1), axis, keepdims)
+    return _truth(Reduce.MIN, chosen(a, where, 1), axis, keepdims)
 
 
 def _first(reduce: Reduce, name: str, x: object, axis: Axis, keepdims: bool) -> Array:
@@ -230,7 +230,7 @@ def first(reduce: Reduce, array: Array, axis: Axis = None, keepdims: bool = Fals
     return emit(view.insert_axes(node_of(result), axes)) if keepdims and axes else result
 
 
-def argmax(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def argmax(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first maximum, or of the first NaN; in the flattened array if axis is None.
 
     Raises ShapeError over no elements.
@@ -239,10 +239,10 @@ def argmax(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> hnp.argmax(hnp.asarray([1.0, 5.0, 5.0]))
     Array(1)
     """
-    return _first(Reduce.MAX, "argmax", x, axis, keepdims)
+    return _first(Reduce.MAX, "argmax", a, axis, keepdims)
 
 
-def argmin(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def argmin(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first minimum, or of the first NaN; in the flattened array if axis is None.
 
     Raises ShapeError over no elements.
@@ -251,7 +251,7 @@ def argmin(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
     >>> hnp.argmin(hnp.asarray([3.0, 1.0, 2.0]))
     Array(1)
     """
-    return _first(Reduce.MIN, "argmin", x, axis, keepdims)
+    return _first(Reduce.MIN, "argmin", a, axis, keepdims)
 
 
 def _float_dtype(array: Array, dtype: DTypeLike | None) -> DType:
@@ -270,7 +270,7 @@ def _count(array: Array, axes: Sequence[int], keepdims: bool, mask: object) -> S
 
 
 def mean(
-    x: object, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
+    a: object, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
 ) -> Array:
     """The mean over axes; of no elements, NaN. Integers and bool give float64. A mask `where` leaves elements out.
 
@@ -278,7 +278,7 @@ def mean(
     >>> hnp.mean(hnp.asarray([1, 2, 4]))
     Array(2.33333333)
     """
-    array = as_array(x)
+    array = as_array(a)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
     inner = computing(target)  # a sum in float16 would overflow
     total = _total(Reduce.SUM, chosen(array, where, 0), axes, inner, keepdims)
@@ -299,7 +299,7 @@ def _over(total: Array, count: object, target: DType) -> Array:
 
 
 def var(
-    x: object,
+    a: object,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
@@ -322,7 +322,7 @@ def var(
         squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
         return _over(squares, count, squares.kind)
 
-    return _spread(variance, x, axis, dtype, ddof if correction is None else correction, keepdims, where)
+    return _spread(variance, a, axis, dtype, ddof if correction is None else correction, keepdims, where)
 
 
 def _spread(
@@ -357,7 +357,7 @@ def _less(count: Size | int | Array, ddof: object) -> object:
 
 
 def std(
-    x: object,
+    a: object,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
@@ -377,4 +377,4 @@ def std(
     def deviation(distances: Array, axes: Sequence[int], count: object) -> Array:
         return complexes.root_of_squares(distances, axes, keepdims, count)
 
-    return _spread(deviation, x, axis, dtype, ddof if correction is None else correction, keepdims, where)
+    return _spread(deviation, a, axis, dtype, ddof if correction is None else correction, keepdims, where)

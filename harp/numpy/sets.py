@@ -126,7 +126,7 @@ def _places(mask: Array) -> Array:
     return arange(wrap(node_of(mask).shape[0]))
 
 
-def nonzero(x: object, /, *, size: object = None, fill_value: object = None) -> tuple[Array, ...]:
+def nonzero(a: object, *, size: object = None, fill_value: object = None) -> tuple[Array, ...]:
     """The positions (int64) of the elements that are not zero, one array for each axis, in row-major order.
 
     With `size` each has that many elements: positions beyond are left out, missing ones are `fill_value` (0, or a tuple
@@ -139,7 +139,7 @@ def nonzero(x: object, /, *, size: object = None, fill_value: object = None) -> 
     >>> hnp.nonzero(hnp.asarray([0, 7, 0, 8]), size=3, fill_value=-1)
     (Array([ 1,  3, -1]),)
     """
-    array = as_array(x)
+    array = as_array(a)
     if array.ndim == 0:
         raise ShapeError(f"nonzero needs an array with axes; reshape it to (1,) first{where()}")
     if size is None:
@@ -173,17 +173,17 @@ def mask_indices(
     return nonzero(mask_func(ones((n, n)), k), size=size)
 
 
-def flatnonzero(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
+def flatnonzero(a: object, *, size: object = None, fill_value: object = None) -> Array:
     """The positions (int64) in the flattened array of the elements that are not zero; see `nonzero`.
 
     >>> import harp.numpy as hnp
     >>> hnp.flatnonzero(hnp.asarray([[0, 1], [1, 0]]))
     Array([1, 2])
     """
-    return nonzero(ravel(as_array(x)), size=size, fill_value=fill_value)[0]
+    return nonzero(ravel(as_array(a)), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
+def argwhere(a: object, *, size: object = None, fill_value: object = None) -> Array:
     """The positions of the elements that are not zero, one row for each; see `nonzero`.
 
     >>> import harp.numpy as hnp
@@ -191,20 +191,20 @@ def argwhere(x: object, /, *, size: object = None, fill_value: object = None) ->
     Array([[0, 1],
            [1, 0]])
     """
-    return stack(list(nonzero(x, size=size, fill_value=fill_value)), axis=-1)
+    return stack(list(nonzero(a, size=size, fill_value=fill_value)), axis=-1)
 
 
-def count_nonzero(x: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements (int64) over axes are not zero. Raises AxisError for an axis out of range.
 
     >>> import harp.numpy as hnp
     >>> hnp.count_nonzero(hnp.asarray([[0, 7], [8, 9]]), axis=1)
     Array([1, 2])
     """
-    return total(not_equal(x, 0), axis, keepdims=keepdims)
+    return total(not_equal(a, 0), axis, keepdims=keepdims)
 
 
-def extract(condition: object, x: object, /, *, size: object = None, fill_value: object = 0) -> Array:
+def extract(condition: object, arr: object, *, size: object = None, fill_value: object = 0) -> Array:
     """The elements for which the condition, of the same shape, is not zero, as one row; with `size` see `nonzero`.
 
     Raises ShapeError for another shape, ConcretizationError where the number of results is not known.
@@ -213,7 +213,7 @@ def extract(condition: object, x: object, /, *, size: object = None, fill_value:
     >>> hnp.extract(hnp.asarray([True, False, True]), hnp.asarray([1.0, 2.0, 3.0]))
     Array([1., 3.])
     """
-    mask, array = map(ravel, of_one_shape("extract", as_array(condition), as_array(x)))
+    mask, array = map(ravel, of_one_shape("extract", as_array(condition), as_array(arr)))
     if size is None:
         return as_array(np.extract(_known("extract", mask), _known("extract", array)))
     return _front(array, not_equal(mask, 0), _size(size), fill_value)
@@ -261,7 +261,7 @@ def _unique(array: Array, size: Index, fill: object, equal_nan: bool) -> UniqueA
     )
 
 
-def unique_all(x: object, /, *, size: object = None, fill_value: object = None) -> UniqueAll:
+def unique_all(x: object, *, size: object = None, fill_value: object = None) -> UniqueAll:
     """Distinct elements in order, where each comes first, which of them each element is, and how often each occurs.
 
     Each NaN is distinct. With `size`, which must be given inside a traced function, as many are returned: elements
@@ -279,7 +279,7 @@ def unique_all(x: object, /, *, size: object = None, fill_value: object = None) 
     return _unique(array, _size(size), fill_value, equal_nan=False)
 
 
-def unique_counts(x: object, /, *, size: object = None, fill_value: object = None) -> UniqueCounts:
+def unique_counts(x: object, *, size: object = None, fill_value: object = None) -> UniqueCounts:
     """Distinct elements in order, and how often (int64) each occurs; see `unique_all`.
 
     >>> import harp.numpy as hnp
@@ -294,7 +294,7 @@ def unique_counts(x: object, /, *, size: object = None, fill_value: object = Non
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: object, /, *, size: object = None, fill_value: object = None) -> UniqueInverse:
+def unique_inverse(x: object, *, size: object = None, fill_value: object = None) -> UniqueInverse:
     """Distinct elements in order, and which of them (int64) each element is; see `unique_all`.
 
     >>> import harp.numpy as hnp
@@ -309,7 +309,7 @@ def unique_inverse(x: object, /, *, size: object = None, fill_value: object = No
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_values(x: object, /, *, size: object = None, fill_value: object = None) -> Array:
+def unique_values(x: object, *, size: object = None, fill_value: object = None) -> Array:
     """Distinct elements in order; see `unique_all`.
 
     >>> import harp.numpy as hnp
@@ -324,7 +324,7 @@ def unique_values(x: object, /, *, size: object = None, fill_value: object = Non
 
 
 def unique(
-    x: object,
+    ar: object,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -342,7 +342,7 @@ def unique(
     >>> hnp.unique(hnp.asarray([3, 1, 3]), return_counts=True)
     (Array([1, 3]), Array([1, 2]))
     """
-    array = as_array(x)
+    array = as_array(ar)
     if axis is not None and size is not None:
         raise ArgumentError(f"unique along an axis has no size=; call it outside of traced functions{where()}")
     if size is None:
@@ -360,8 +360,8 @@ def unique(
 # --- membership
 
 
-def isin(elements: object, test_elements: object, /, assume_unique: bool = False, invert: bool = False) -> Array:
-    """Whether each element is among the test elements, as bool; NaN is among none. With `invert`, whether it is not.
+def isin(element: object, test_elements: object, assume_unique: bool = False, invert: bool = False) -> Array:
+    """Whether each element is among the test element, as bool; NaN is among none. With `invert`, whether it is not.
 
     `assume_unique` changes nothing.
 
@@ -369,11 +369,11 @@ def isin(elements: object, test_elements: object, /, assume_unique: bool = False
     >>> hnp.isin(hnp.asarray([1, 2, 3]), hnp.asarray([3, 1]))
     Array([ True, False,  True])
     """
-    dtype, _ = common_dtype((elements, test_elements))
+    dtype, _ = common_dtype((element, test_elements))
     if dtype.is_complex:  # there is no order to search in
-        found = any_(equal(expand_dims(as_array(elements), -1), ravel(test_elements)), -1)
+        found = any_(equal(expand_dims(as_array(element), -1), ravel(test_elements)), -1)
         return logical_not(found) if invert else found
-    values, tests = as_array(elements), as_array(test_elements)
+    values, tests = as_array(element), as_array(test_elements)
     if dtype.is_float and values.kind.is_integer and tests.kind.is_integer:
         # int64 and uint64 meet in float64, where neighbours are equal. The same 64 bits are the same number, unless
         # one of the two is negative, and then the other is not.
@@ -388,60 +388,60 @@ def isin(elements: object, test_elements: object, /, assume_unique: bool = False
     return logical_not(found) if invert else found
 
 
-def union1d(a: object, b: object, /, *, size: object = None, fill_value: object = None) -> Array:
+def union1d(ar1: object, ar2: object, *, size: object = None, fill_value: object = None) -> Array:
     """The distinct elements of both arrays, in order; see `unique_all`.
 
     >>> import harp.numpy as hnp
     >>> hnp.union1d(hnp.asarray([3, 1]), hnp.asarray([2, 3]))
     Array([1, 2, 3])
     """
-    a, b = as_array(a), as_array(b)
+    ar1, ar2 = as_array(ar1), as_array(ar2)
     if size is None:
-        return _values(np.union1d(_numbers("union1d", a), _numbers("union1d", b)), a, b)
-    both = concatenate([ravel(a), ravel(b)])
+        return _values(np.union1d(_numbers("union1d", ar1), _numbers("union1d", ar2)), ar1, ar2)
+    both = concatenate([ravel(ar1), ravel(ar2)])
     runs = _runs(both, equal_nan=True)
     return runs.front(runs.ordered, _size(size), fill_value)
 
 
-def intersect1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
+def intersect1d(ar1: object, ar2: object, *, size: object = None, fill_value: object = 0) -> Array:
     """The distinct elements that are in both arrays, in order; where there are fewer than `size`, `fill_value`.
 
     >>> import harp.numpy as hnp
     >>> hnp.intersect1d(hnp.asarray([3, 1, 2]), hnp.asarray([2, 3, 5]))
     Array([2, 3])
     """
-    a, b = as_array(a), as_array(b)
+    ar1, ar2 = as_array(ar1), as_array(ar2)
     if size is None:
-        return _values(np.intersect1d(_numbers("intersect1d", a), _numbers("intersect1d", b)), a, b)
-    dtype, _ = common_dtype((a, b))
-    runs = _runs(map_(lambda e: e, a, to=dtype), equal_nan=True)
-    return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, b)), _size(size), fill_value)
+        return _values(np.intersect1d(_numbers("intersect1d", ar1), _numbers("intersect1d", ar2)), ar1, ar2)
+    dtype, _ = common_dtype((ar1, ar2))
+    runs = _runs(map_(lambda e: e, ar1, to=dtype), equal_nan=True)
+    return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, ar2)), _size(size), fill_value)
 
 
-def setdiff1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
-    """The distinct elements of `a` that are not in `b`, in order; where there are fewer than `size`, `fill_value`.
+def setdiff1d(ar1: object, ar2: object, *, size: object = None, fill_value: object = 0) -> Array:
+    """The distinct elements of `ar1` that are not in `ar2`, in order; `fill_value` where they are fewer than `size`.
 
     >>> import harp.numpy as hnp
     >>> hnp.setdiff1d(hnp.asarray([3, 1, 2]), hnp.asarray([2, 5]))
     Array([1, 3])
     """
-    a, b = as_array(a), as_array(b)
+    ar1, ar2 = as_array(ar1), as_array(ar2)
     if size is None:
-        return _values(np.setdiff1d(_numbers("setdiff1d", a), _numbers("setdiff1d", b)), a)
-    runs = _runs(a, equal_nan=True)
-    return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, b, invert=True)), _size(size), fill_value)
+        return _values(np.setdiff1d(_numbers("setdiff1d", ar1), _numbers("setdiff1d", ar2)), ar1)
+    runs = _runs(ar1, equal_nan=True)
+    return _front(runs.ordered, logical_and(runs.first, isin(runs.ordered, ar2, invert=True)), _size(size), fill_value)
 
 
-def setxor1d(a: object, b: object, /, *, size: object = None, fill_value: object = 0) -> Array:
+def setxor1d(ar1: object, ar2: object, *, size: object = None, fill_value: object = 0) -> Array:
     """The distinct elements that only one of two arrays has, in order; where there are fewer than `size`, `fill_value`.
 
     >>> setxor1d(arange(3), 1 + arange(4))
     Array([0, 3, 4])
     """
-    a, b = as_array(a), as_array(b)
+    ar1, ar2 = as_array(ar1), as_array(ar2)
     if size is None:
-        return _values(np.setxor1d(_numbers("setxor1d", a), _numbers("setxor1d", b)), a, b)
-    runs = _runs(concatenate([ravel(a), ravel(b)]), equal_nan=False)
-    alone = not_equal(isin(runs.ordered, a), isin(runs.ordered, b))
+        return _values(np.setxor1d(_numbers("setxor1d", ar1), _numbers("setxor1d", ar2)), ar1, ar2)
+    runs = _runs(concatenate([ravel(ar1), ravel(ar2)]), equal_nan=False)
+    alone = not_equal(isin(runs.ordered, ar1), isin(runs.ordered, ar2))
     alone = logical_or(alone, not_equal(runs.ordered, runs.ordered))
     return _front(runs.ordered, logical_and(runs.first, alone), _size(size), fill_value)

@@ -82,7 +82,7 @@ def _complex_order(rows: Array, descending: bool) -> Array:
     return lexsort([negative(key) for key in (*parts, lost)] if descending else (*parts, lost))
 
 
-def sort(x: object, axis: Axis = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
+def sort(a: object, axis: Axis = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
     """The elements in order along an axis, or of the flattened array if `axis` is None.
 
     The sort is always stable, whatever `kind` says: -0.0 and 0.0, which are equal, stay in the order in which they
@@ -93,10 +93,10 @@ def sort(x: object, axis: Axis = -1, *, kind: object = None, descending: bool = 
     >>> hnp.sort(hnp.asarray([3.0, 1.0, 2.0]), descending=True)
     Array([3., 2., 1.])
     """
-    return _along(RowOp.SORT, x, axis, descending)
+    return _along(RowOp.SORT, a, axis, descending)
 
 
-def argsort(x: object, axis: Axis = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
+def argsort(a: object, axis: Axis = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
     """The positions (int64) of the elements in order along an axis, or in the flattened array if `axis` is None.
 
     The sort is always stable, also a descending one: equal elements stay in the order in which they are. NaN are above
@@ -106,10 +106,10 @@ def argsort(x: object, axis: Axis = -1, *, kind: object = None, descending: bool
     >>> hnp.argsort(hnp.asarray([3.0, 1.0, 3.0]), descending=True)
     Array([0, 2, 1])
     """
-    return _along(RowOp.ORDER, x, axis, descending)
+    return _along(RowOp.ORDER, a, axis, descending)
 
 
-def partition(x: object, kth: object, axis: Axis = -1) -> Array:
+def partition(a: object, kth: object, axis: Axis = -1) -> Array:
     """The elements with the k-th smallest at its place, smaller ones before it and larger ones behind: all are sorted.
 
     `kth` is an integer or several. Raises IndexOutOfRangeError.
@@ -118,17 +118,17 @@ def partition(x: object, kth: object, axis: Axis = -1) -> Array:
     >>> hnp.partition(hnp.asarray([3, 4, 2, 1]), 1)
     Array([1, 2, 3, 4])
     """
-    return sort(*_kth("partition", x, kth, axis))
+    return sort(*_kth("partition", a, kth, axis))
 
 
-def argpartition(x: object, kth: object, axis: Axis = -1) -> Array:
+def argpartition(a: object, kth: object, axis: Axis = -1) -> Array:
     """The positions (int64) of the elements in the order of `partition`.
 
     >>> import harp.numpy as hnp
     >>> hnp.argpartition(hnp.asarray([3, 4, 2, 1]), 1)
     Array([3, 2, 0, 1])
     """
-    return argsort(*_kth("argpartition", x, kth, axis))
+    return argsort(*_kth("argpartition", a, kth, axis))
 
 
 def _kth(name: str, x: object, kth: object, axis: Axis) -> tuple[Array, int]:
@@ -141,14 +141,14 @@ def _kth(name: str, x: object, kth: object, axis: Axis) -> tuple[Array, int]:
     return array, k
 
 
-def sort_complex(x: object) -> Array:
+def sort_complex(a: object) -> Array:
     """The elements, as complex numbers, in the order of their real parts, then imaginary ones, along the last axis.
 
     >>> import harp.numpy as hnp
     >>> hnp.sort_complex(hnp.asarray([5, 3]))
     Array([3.+0.j, 5.+0.j])
     """
-    array = as_array(x)
+    array = as_array(a)
     return sort(array.astype(complex_of(inexact(array.kind))))
 
 
@@ -198,18 +198,18 @@ def top_k(x: object, k: object, axis: Axis = -1) -> tuple[Array, Array]:
     return getitem(values, first), getitem(places, first)
 
 
-def searchsorted(x1: object, x2: object, /, side: str = "left", sorter: object = None) -> Array:
-    """The positions (int64) in the sorted array `x1`, of one axis, before which elements `x2` keep it sorted.
+def searchsorted(a: object, v: object, side: str = "left", sorter: object = None) -> Array:
+    """The positions (int64) in the sorted array `a`, of one axis, before which elements `v` keep it sorted.
 
-    The shape is that of `x2`. With `side="left"` a position is behind all smaller elements, with "right" behind equal
-    ones, too. `sorter` holds positions that sort `x1`, as `argsort` gives them. Raises ShapeError if `x1` has not one
+    The shape is that of `v`. With `side="left"` a position is behind all smaller elements, with "right" behind equal
+    ones, too. `sorter` holds positions that sort `a`, as `argsort` gives them. Raises ShapeError if `a` has not one
     axis, ArgumentError for another side.
 
     >>> import harp.numpy as hnp
     >>> hnp.searchsorted(hnp.asarray([1.0, 2.0, 3.0]), hnp.asarray([2.0, 2.5]))
     Array([1, 2])
     """
-    table, values = as_array(x1), as_array(x2)
+    table, values = as_array(a), as_array(v)
     if side not in ("left", "right"):
         raise ArgumentError(f"the side of a search is 'left' or 'right', not {side!r}{where()}")
     if table.ndim != 1:

@@ -73,7 +73,7 @@ def _listed(name: str, arrays: object) -> list[Array]:
     return [as_array(a) for a in arrays]
 
 
-def vstack(arrays: object, dtype: DTypeLike | None = None) -> Array:
+def vstack(tup: object, dtype: DTypeLike | None = None) -> Array:
     """Rows, or matrices, one below the other: joined along the first of at least two axes, in a dtype if it is given.
 
     Raises ShapeError if other sizes differ.
@@ -83,21 +83,21 @@ def vstack(arrays: object, dtype: DTypeLike | None = None) -> Array:
     Array([[0., 1.],
            [1., 1.]])
     """
-    return concatenate([_of_two_axes(a) for a in _listed("vstack", arrays)], 0, dtype)
+    return concatenate([_of_two_axes(a) for a in _listed("vstack", tup)], 0, dtype)
 
 
-def hstack(arrays: object, dtype: DTypeLike | None = None) -> Array:
+def hstack(tup: object, dtype: DTypeLike | None = None) -> Array:
     """Arrays side by side: joined along the second axis, or the only one. Raises ShapeError if other sizes differ.
 
     >>> import harp.numpy as hnp
     >>> hnp.hstack([hnp.asarray([1, 2]), hnp.asarray([3])])
     Array([1, 2, 3])
     """
-    parts = [_of_one_axis(a) for a in _listed("hstack", arrays)]
+    parts = [_of_one_axis(a) for a in _listed("hstack", tup)]
     return concatenate(parts, 0 if parts[0].ndim == 1 else 1, dtype)
 
 
-def dstack(arrays: object) -> Array:
+def dstack(tup: object) -> Array:
     """Arrays behind each other: joined along the third of at least three axes.
 
     >>> import harp.numpy as hnp
@@ -105,10 +105,10 @@ def dstack(arrays: object) -> Array:
     Array([[[1, 3],
             [2, 4]]])
     """
-    return concatenate([_of_three_axes(a) for a in _listed("dstack", arrays)], 2)
+    return concatenate([_of_three_axes(a) for a in _listed("dstack", tup)], 2)
 
 
-def column_stack(arrays: object) -> Array:
+def column_stack(tup: object) -> Array:
     """Vectors as columns of a matrix, beside matrices. Raises ShapeError for more than two axes.
 
     >>> import harp.numpy as hnp
@@ -116,20 +116,20 @@ def column_stack(arrays: object) -> Array:
     Array([[0., 1.],
            [1., 1.]])
     """
-    parts = [a if a.ndim > 1 else expand_dims(_of_one_axis(a), 1) for a in _listed("column_stack", arrays)]
+    parts = [a if a.ndim > 1 else expand_dims(_of_one_axis(a), 1) for a in _listed("column_stack", tup)]
     return concatenate(parts, 1)
 
 
-def append(x: object, values: object, axis: Axis = None) -> Array:
-    """The elements of `x`, then those of `values`, along an axis; both flattened if it is None.
+def append(arr: object, values: object, axis: Axis = None) -> Array:
+    """The elements of `arr`, then those of `values`, along an axis; both flattened if it is None.
 
     >>> import harp.numpy as hnp
     >>> hnp.append(hnp.asarray([1, 2]), hnp.asarray([3]))
     Array([1, 2, 3])
     """
     if axis is None:
-        return concatenate([ravel(x), ravel(values)])
-    return concatenate([x, values], as_integer("axis", axis))
+        return concatenate([ravel(arr), ravel(values)])
+    return concatenate([arr, values], as_integer("axis", axis))
 
 
 def block(arrays: object) -> Array:
@@ -167,17 +167,17 @@ def _block(arrays: object, depth: int, rank: int) -> Array:
     return concatenate([_block(a, depth - 1, rank) for a in arrays], -depth)
 
 
-def array_split(x: object, sections: object, axis: int = 0) -> list[Array]:
+def array_split(ary: object, indices_or_sections: object, axis: int = 0) -> list[Array]:
     """Pieces along an axis, as `split`, but where it does not divide evenly the first ones have one element more.
 
     >>> import harp.numpy as hnp
     >>> array_split(hnp.arange(5), 2)
     [Array([0, 1, 2]), Array([3, 4])]
     """
-    sections = known_integers(sections)
-    if isinstance(sections, (list, tuple)):
-        return split(x, sections, axis)
-    array, count = as_array(x), as_integer("sections of array_split", sections)
+    indices_or_sections = known_integers(indices_or_sections)
+    if isinstance(indices_or_sections, (list, tuple)):
+        return split(ary, indices_or_sections, axis)
+    array, count = as_array(ary), as_integer("sections of array_split", indices_or_sections)
     if count < 1:
         raise ArgumentError(f"array_split into {count} sections{where()}")
     k = normalize_axis(axis, array.ndim)
@@ -194,37 +194,37 @@ def _split_along(name: str, x: object, sections: object, axis: int, rank: int) -
     return split(array, sections, axis)
 
 
-def vsplit(x: object, sections: object) -> list[Array]:
+def vsplit(ary: object, indices_or_sections: object) -> list[Array]:
     """`split` along the first of at least two axes.
 
     >>> import harp.numpy as hnp
     >>> [part.shape for part in hnp.vsplit(hnp.ones((4, 2)), 2)]
     [(2, 2), (2, 2)]
     """
-    return _split_along("vsplit", x, sections, 0, 2)
+    return _split_along("vsplit", ary, indices_or_sections, 0, 2)
 
 
-def hsplit(x: object, sections: object) -> list[Array]:
+def hsplit(ary: object, indices_or_sections: object) -> list[Array]:
     """`split` along the second axis, or the only one.
 
     >>> import harp.numpy as hnp
     >>> [part.shape for part in hnp.hsplit(hnp.ones((2, 4)), 2)]
     [(2, 2), (2, 2)]
     """
-    return _split_along("hsplit", x, sections, 0 if as_array(x).ndim == 1 else 1, 1)
+    return _split_along("hsplit", ary, indices_or_sections, 0 if as_array(ary).ndim == 1 else 1, 1)
 
 
-def dsplit(x: object, sections: object) -> list[Array]:
+def dsplit(ary: object, indices_or_sections: object) -> list[Array]:
     """`split` along the third of at least three axes.
 
     >>> import harp.numpy as hnp
     >>> [part.shape for part in hnp.dsplit(hnp.ones((2, 2, 4)), 2)]
     [(2, 2, 2), (2, 2, 2)]
     """
-    return _split_along("dsplit", x, sections, 2, 3)
+    return _split_along("dsplit", ary, indices_or_sections, 2, 3)
 
 
-def fliplr(x: object) -> Array:
+def fliplr(m: object) -> Array:
     """The second axis in reverse order. Raises AxisError without one.
 
     >>> import harp.numpy as hnp
@@ -232,10 +232,10 @@ def fliplr(x: object) -> Array:
     Array([[2, 1],
            [4, 3]])
     """
-    return flip(x, 1)
+    return flip(m, 1)
 
 
-def flipud(x: object) -> Array:
+def flipud(m: object) -> Array:
     """The first axis in reverse order. Raises AxisError without one.
 
     >>> import harp.numpy as hnp
@@ -243,10 +243,10 @@ def flipud(x: object) -> Array:
     Array([[3, 4],
            [1, 2]])
     """
-    return flip(x, 0)
+    return flip(m, 0)
 
 
-def rot90(x: object, k: int = 1, axes: object = (0, 1)) -> Array:
+def rot90(m: object, k: int = 1, axes: object = (0, 1)) -> Array:
     """The array turned by 90 degrees, `k` times, from the first of two axes towards the second. Raises AxisError.
 
     >>> import harp.numpy as hnp
@@ -254,7 +254,7 @@ def rot90(x: object, k: int = 1, axes: object = (0, 1)) -> Array:
     Array([[2, 4],
            [1, 3]])
     """
-    array = as_array(x)
+    array = as_array(m)
     plane = [normalize_axis(a, array.ndim) for a in as_tuple(axes)]
     if len(plane) != 2 or plane[0] == plane[1]:
         raise AxisError(f"rot90 turns two different axes, not {axes!r}{where()}")
@@ -266,14 +266,14 @@ def rot90(x: object, k: int = 1, axes: object = (0, 1)) -> Array:
     return flip(turned, first if quarters == 1 else second)
 
 
-def rollaxis(x: object, axis: int, start: int = 0) -> Array:
+def rollaxis(a: object, axis: int, start: int = 0) -> Array:
     """An axis moved to stand before the axis `start`; `moveaxis` is easier to read.
 
     >>> import harp.numpy as hnp
     >>> hnp.rollaxis(hnp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
-    array = as_array(x)
+    array = as_array(a)
     k, before = normalize_axis(axis, array.ndim), as_integer("start", start)
     if not -array.ndim <= before <= array.ndim:
         raise AxisError(f"start {before} is out of range for an array with {plural(array.ndim, 'axes')}{where()}")

@@ -81,7 +81,7 @@ def iinfo(dtype: object, /) -> IntegerInfo:
     return IntegerInfo(info.bits, info.max, info.min, found.numpy)
 
 
-def can_cast(from_: object, to: object, /) -> bool:
+def can_cast(from_: object, to: object) -> bool:
     """Whether an array or dtype becomes another dtype where both meet: no number is lost but to rounding.
 
     >>> can_cast("int8", "int16"), can_cast("float64", "float32")

@@ -41,7 +41,7 @@ class EigResult(NamedTuple):
     eigenvectors: Array
 
 
-def eigh(a: object, /, UPLO: Literal["L", "U", "l", "u"] = "L") -> EighResult:
+def eigh(a: object, UPLO: Literal["L", "U", "l", "u"] = "L") -> EighResult:
     """The eigenvalues of a symmetric (Hermitian) matrix, in ascending order, and its eigenvectors as columns.
 
     `a` is a matrix or a batch of them in the last two axes, of which only the lower or, with `UPLO="U"`, the upper
@@ -61,7 +61,7 @@ def eigh(a: object, /, UPLO: Literal["L", "U", "l", "u"] = "L") -> EighResult:
     return EighResult(astype(w, real_of(result)), astype(v, result))
 
 
-def eigvalsh(a: object, /, UPLO: Literal["L", "U", "l", "u"] = "L") -> Array:
+def eigvalsh(a: object, UPLO: Literal["L", "U", "l", "u"] = "L") -> Array:
     """The eigenvalues of a symmetric (Hermitian) matrix in ascending order: those of `eigh`.
 
     >>> import harp.numpy as hnp
@@ -118,7 +118,7 @@ def _between(w: Array) -> Array:
     return where(same, 0, 1 / where(same, 1, difference))
 
 
-def eig(a: object, /) -> EigResult:
+def eig(a: object) -> EigResult:
     """The eigenvalues of a square matrix, in no order, and its eigenvectors as columns of length 1: NumPy's function.
 
     `a` is a matrix or a batch of them in the last two axes. The results are always complex, for which of them are real
@@ -137,7 +137,7 @@ def eig(a: object, /) -> EigResult:
     return EigResult(astype(w, complex_of(result)), astype(v, complex_of(result)))
 
 
-def eigvals(a: object, /) -> Array:
+def eigvals(a: object) -> Array:
     """The eigenvalues of a square matrix, complex and in no order: those of `eig`.
 
     >>> import harp.numpy as hnp

@@ -27,7 +27,7 @@ class QRResult(NamedTuple):
     R: Array
 
 
-def cholesky(a: object, /, *, upper: bool = False) -> Array:
+def cholesky(a: object, *, upper: bool = False) -> Array:
     """The lower triangular L with `L @ L.mT.conj()` equal to `a`, or with `upper` its adjoint: NumPy's function.
 
     `a` is a symmetric (Hermitian) positive definite matrix, or a batch of them in the last two axes. As in NumPy, only
@@ -65,7 +65,7 @@ def _tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Arra
     return factor, matmul(factor, (tril(inner) + tril(inner, -1)) / 2)
 
 
-def qr(a: object, /, *, mode: Literal["reduced", "complete", "r"] = "reduced") -> Any:
+def qr(a: object, *, mode: Literal["reduced", "complete", "r"] = "reduced") -> Any:
     """Q with orthonormal columns and R, upper triangular, with `Q @ R` equal to `a`: NumPy's function.
 
     `a` is a matrix with m rows and n columns, or a batch of them in the last two axes. Q has min(m, n) columns, or with

@@ -17,7 +17,7 @@ from harp.trace.sizes.size import unify
 from harp.trace.source_locations import where
 
 
-def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> Array:
+def vecdot(x1: object, x2: object, *, axis: int = -1) -> Array:
     """The sum of products along an axis of both, which the others broadcast around. `axis` counts from the end.
 
     Of complex numbers those of `x1` are conjugated. The dtype is the common one. Raises ShapeError for sizes that do
@@ -38,7 +38,7 @@ def vecdot(x1: object, x2: object, /, *, axis: int = -1) -> Array:
     return contract((x, y), labels, sizes, names)
 
 
-def cross(x1: object, x2: object, /, *, axis: int = -1) -> Array:
+def cross(x1: object, x2: object, *, axis: int = -1) -> Array:
     """The vector product along an axis of three elements, which the others broadcast around.
 
     Raises ShapeError for other sizes, AxisError.
@@ -53,7 +53,7 @@ def cross(x1: object, x2: object, /, *, axis: int = -1) -> Array:
     return products.cross(x1, x2, axis=axis)
 
 
-def outer(x1: object, x2: object, /) -> Array:
+def outer(x1: object, x2: object) -> Array:
     """All products of an element of one vector and one of the other: a matrix. Raises ShapeError for other ranks.
 
     >>> import harp.numpy as hnp
@@ -67,7 +67,7 @@ def outer(x1: object, x2: object, /) -> Array:
     return products.outer(left, right)
 
 
-def diagonal(x: object, /, *, offset: int = 0) -> Array:
+def diagonal(x: object, *, offset: int = 0) -> Array:
     """The diagonal of the last two axes, as the last axis; `offset` counts to the right. Raises ShapeError.
 
     >>> import harp.numpy as hnp
@@ -77,7 +77,7 @@ def diagonal(x: object, /, *, offset: int = 0) -> Array:
     return products.diagonal(matrices("diagonal", x), offset, -2, -1)
 
 
-def trace(x: object, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
+def trace(x: object, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sum of the diagonal of the last two axes; integers are added in 64 bits. Raises ShapeError.
 
     >>> import harp.numpy as hnp

@@ -38,7 +38,7 @@ _MATRIX_NORMS = (1, 2, math.inf, -1, -2, -math.inf, "nuc")
 _NEAR = {f32: 80, f64: 600}
 
 
-def vector_norm(x: object, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
+def vector_norm(x: object, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
     """The norm over axes, or over all: (sum of |x|**ord)**(1/ord), with 0, inf and -inf as their limits.
 
     `ord` 0 counts what is not zero, inf is the largest and -inf the smallest magnitude. Integers and bool give float64.
@@ -81,7 +81,7 @@ def _divisor(size: Expr, ord: float) -> Expr:
     return apply(Op.STOP, select(is_number & far, size, const(1, size.dtype)))
 
 
-def matrix_norm(x: object, /, *, keepdims: bool = False, ord: object = "fro") -> Array:
+def matrix_norm(x: object, *, keepdims: bool = False, ord: object = "fro") -> Array:
     """The norm of the matrices in the last two axes: "fro", 1, -1 (column sums), inf, -inf (row sums of magnitudes), or
     2, -2, "nuc" (singular values).
 
@@ -138,7 +138,7 @@ def norm(x: object, ord: object = None, axis: Axis = None, keepdims: bool = Fals
     return expand_dims(result, axes) if keepdims else result
 
 
-def cond(x: object, /, p: object = None) -> Array:
+def cond(x: object, p: object = None) -> Array:
     """The condition number of a matrix, or of each of a batch in the last two axes: NumPy's function.
 
     Without `p`, and for 2 and -2, the ratio of the largest and the smallest singular value, or its inverse; for other

@@ -19,7 +19,7 @@ from harp.trace.sizes.size import unify
 from harp.trace.source_locations import plural, where
 
 
-def matrix_power(x: object, n: int, /) -> Array:
+def matrix_power(a: object, n: int) -> Array:
     """The product of n copies of square matrices in the last two axes; for n = 0, the identity.
 
     For a negative n, of copies of the inverse, which is of floats. Raises ArgumentError where n is no integer,
@@ -30,7 +30,7 @@ def matrix_power(x: object, n: int, /) -> Array:
     Array([[1, 3],
            [0, 1]])
     """
-    array, count = matrices("matrix_power", x), as_integer("n of matrix_power", n)
+    array, count = matrices("matrix_power", a), as_integer("n of matrix_power", n)
     shape = node_of(array).shape
     unify(shape[-2], shape[-1], lambda: "matrix_power takes square matrices")
     if count == 0:
@@ -46,7 +46,7 @@ def matrix_power(x: object, n: int, /) -> Array:
     return result
 
 
-def multi_dot(arrays: Sequence[object], /) -> Array:
+def multi_dot(arrays: Sequence[object]) -> Array:
     """The product of several matrices, in the order of products that takes the fewest operations: NumPy's function.
 
     The first and the last may be vectors. Raises ArgumentError for fewer than two, ShapeError for sizes that do not

@@ -172,14 +172,14 @@ def outer(a: object, b: object) -> Array:
     return tensordot(ravel(a), ravel(b), 0)
 
 
-def diagonal(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+def diagonal(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """The diagonal of two axes, as the last axis; `offset` counts from the main one along `axis2`.
 
     >>> import harp.numpy as hnp
     >>> hnp.diagonal(hnp.asarray([[1, 2], [3, 4]]))
     Array([1, 4])
     """
-    array = as_array(x)
+    array = as_array(a)
     first, second = normalize_axis(axis1, array.ndim), normalize_axis(axis2, array.ndim)
     if first == second:
         raise ShapeError(f"diagonal needs two different axes{where()}")
@@ -219,7 +219,7 @@ def cross(a: object, b: object, axisa: int = -1, axisb: int = -1, axisc: int = -
     return moveaxis(stack(broadcast_arrays(*found), -1), -1, of_c) if len(found) == 3 else found[0]
 
 
-def matvec(x1: object, x2: object, /) -> Array:
+def matvec(x1: object, x2: object) -> Array:
     """The products of matrices in the last two axes of `x1` and vectors in the last one of `x2`.
 
     >>> import harp.numpy as hnp
@@ -230,7 +230,7 @@ def matvec(x1: object, x2: object, /) -> Array:
     return matmul(_with_axes("matvec", x1, 2), _with_axes("matvec", x2, 1)[..., None])[..., 0]
 
 
-def vecmat(x1: object, x2: object, /) -> Array:
+def vecmat(x1: object, x2: object) -> Array:
     """The products of conjugated vectors in the last axis of `x1` and matrices in the last two of `x2`.
 
     >>> import harp.numpy as hnp
@@ -247,11 +247,11 @@ def _with_axes(name: str, x: object, least: int) -> Array:
     return array
 
 
-def trace(x: object, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Array:
+def trace(a: object, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None) -> Array:
     """The sum of the diagonal of two axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.trace(hnp.asarray([[1, 2], [3, 4]]))
     Array(5)
     """
-    return sum_(diagonal(x, offset, axis1, axis2), -1, dtype)
+    return sum_(diagonal(a, offset, axis1, axis2), -1, dtype)

@@ -35,7 +35,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def svd(a: object, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(a: object, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """U, S and Vh with `(U * S[..., None, :]) @ Vh` equal to `a`: the singular value decomposition, as NumPy has it.
 
     `a` is a matrix with m rows and n columns, or a batch of them in the last two axes; S are the min(m, n) singular
@@ -59,7 +59,7 @@ def svd(a: object, /, full_matrices: bool = True, compute_uv: bool = True) -> An
     return SVDResult(astype(u, result), astype(s, real_of(result)), astype(vh, result))
 
 
-def svdvals(a: object, /) -> Array:
+def svdvals(a: object) -> Array:
     """The singular values of a matrix in descending order, or of each of a batch in the last two axes.
 
     >>> import harp.numpy as hnp
@@ -130,7 +130,7 @@ def _values_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Any,
     return s, real(sum_(conj(u) * matmul(tangents[0], adjoint(vh)), -2))
 
 
-def pinv(a: object, /, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> Array:
+def pinv(a: object, rcond: object = None, hermitian: bool = False, *, rtol: object = None) -> Array:
     """The pseudo-inverse of a matrix, or of each of a batch in the last two axes: NumPy's function.
 
     Singular values that are at most `rtol` (or `rcond`) times the largest count as 0; by default that is the larger
@@ -187,7 +187,7 @@ def _inverse_tangent(primals: tuple[Array, Array], tangents: tuple[Array, Array]
     return p, left + matmul(right - matmul(left, a) - matmul(p, da), p)
 
 
-def matrix_rank(A: object, /, tol: object = None, hermitian: bool = False, *, rtol: object = None) -> Array:
+def matrix_rank(A: object, tol: object = None, hermitian: bool = False, *, rtol: object = None) -> Array:
     """How many singular values of a matrix count, or of each of a batch in the last two axes: NumPy's function.
 
     Those do that are more than `tol`, or than `rtol` times the largest; by default as in `pinv`. Of a vector or a
@@ -215,7 +215,7 @@ class LstsqResult(NamedTuple):
     s: Array
 
 
-def lstsq(a: object, b: object, /, rcond: object = None) -> LstsqResult:
+def lstsq(a: object, b: object, rcond: object = None) -> LstsqResult:
     """The x for which `a @ x` is nearest to `b`, and among several the shortest: NumPy's function.
 
     `a` is a matrix or a batch of them; `b` is a vector if it has one axis, else a matrix of columns or a batch.

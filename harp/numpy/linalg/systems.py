@@ -41,7 +41,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Array
 
 
-def solve(a: object, b: object, /) -> Array:
+def solve(a: object, b: object) -> Array:
     """The x for which `a @ x` is `b`: NumPy's function.
 
     `a` is a square matrix or a batch of them in the last two axes. `b` is a vector if it has one axis, else a matrix of
@@ -92,7 +92,7 @@ def _backward(transposed: bool, kept: tuple[Array, ...], cotangent: Array) -> tu
 _solution.defvjp(_forward, _backward)
 
 
-def tensorsolve(a: object, b: object, /, axes: int | Sequence[int] | None = None) -> Array:
+def tensorsolve(a: object, b: object, axes: int | Sequence[int] | None = None) -> Array:
     """The x for which `tensordot(a, x, x.ndim)` is `b`: NumPy's function.
 
     `a` has the axes of `b`, and then those of the result, as many elements as these; `axes` of `a` are moved to its end
@@ -112,7 +112,7 @@ def tensorsolve(a: object, b: object, /, axes: int | Sequence[int] | None = None
     return reshape(solve(matrix, reshape(right, (-1,))), own)
 
 
-def tensorinv(a: object, /, ind: int = 2) -> Array:
+def tensorinv(a: object, ind: int = 2) -> Array:
     """The inverse of `tensordot(a, x, ...)` over the axes behind the first `ind`: NumPy's function.
 
     Its axes are these, and then the first `ind`. Raises ShapeError for sizes that do not fit, ArgumentError.
@@ -130,7 +130,7 @@ def tensorinv(a: object, /, ind: int = 2) -> Array:
     return reshape(inv(reshape(tensor, (math.prod(rows), math.prod(columns)))), (*columns, *rows))
 
 
-def inv(a: object, /) -> Array:
+def inv(a: object) -> Array:
     """The inverse of a square matrix, or of each of a batch in the last two axes: NumPy's function.
 
     Integers give float64. To solve equations write `solve`, which is faster and more accurate. Raises ShapeError for
@@ -166,7 +166,7 @@ def _inverse_tangent(refuses: bool, primals: tuple[Array], tangents: tuple[Array
     return x, -matmul(matmul(x, tangents[0]), x)
 
 
-def slogdet(a: object, /) -> SlogdetResult:
+def slogdet(a: object) -> SlogdetResult:
     """The sign of the determinant of a square matrix and the logarithm of its magnitude: NumPy's function.
 
     For a batch in the last two axes, both for each matrix. Of a singular matrix the sign is 0, and the logarithm is
@@ -204,7 +204,7 @@ def _logarithm_tangent(primals: tuple[Array], tangents: tuple[Array]) -> tuple[A
     return (sign, logarithm), (sign * (total - size), size)
 
 
-def det(a: object, /) -> Array:
+def det(a: object) -> Array:
     """The determinant of a square matrix, or of each of a batch in the last two axes: NumPy's function.
 
     Integers give float64. Large determinants overflow: write `slogdet`. The gradient is that of `slogdet` times the
