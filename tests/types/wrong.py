@@ -43,6 +43,9 @@ def mistakes() -> None:
     hnp.sort(hnp.ones(2), axis="a")  # error
     hnp.concatenate([hnp.ones(2)], axis="a")  # error
     hnp.sum(hnp.ones(2), axes=0)  # error
+    hnp.ones(2).sum(axis="a")  # error
+    hnp.ones(2).mean(0, None, "yes")  # error
+    hnp.ones(2).argmax(axes=0)  # error
     hnp.concatenat([hnp.ones(2)])  # error
     hnp.linalg.nothing(hnp.ones((2, 2)))  # error
     hnp.ones(2).nothing()  # error

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 
 from harp.errors import ArgumentError
 from harp.lazy import FUNCTIONS
+from harp.trace.scalar.dtypes import DTypeLike
 from harp.trace.sizes.size import Size
 from harp.trace.source_locations import where
+
+Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None  # one or several axes, None for all of them
 
 
 class Operators:
@@ -152,57 +156,39 @@ class Operators:
     def __invert__(self) -> Self:
         return self._method("bitwise_invert")
 
-    def sum(self, *args: object, **kwargs: object) -> Self:
-        """Sum of elements over some axes, or all."""
-        return self._method("sum", *args, **known_options("sum", kwargs))
+    if TYPE_CHECKING:  # made from the table below
 
-    def prod(self, *args: object, **kwargs: object) -> Self:
-        """Product of elements over some axes, or all."""
-        return self._method("prod", *args, **known_options("prod", kwargs))
-
-    def max(self, *args: object, **kwargs: object) -> Self:
-        """Largest element over some axes, or all."""
-        return self._method("max", *args, **known_options("max", kwargs))
-
-    def min(self, *args: object, **kwargs: object) -> Self:
-        """Smallest element over some axes, or all."""
-        return self._method("min", *args, **known_options("min", kwargs))
-
-    def mean(self, *args: object, **kwargs: object) -> Self:
-        """Mean over some axes, or all."""
-        return self._method("mean", *args, **known_options("mean", kwargs))
-
-    def var(self, *args: object, **kwargs: object) -> Self:
-        """Variance over some axes, or all."""
-        return self._method("var", *args, **known_options("var", kwargs))
-
-    def std(self, *args: object, **kwargs: object) -> Self:
-        """Standard deviation over some axes, or all."""
-        return self._method("std", *args, **known_options("std", kwargs))
-
-    def any(self, *args: object, **kwargs: object) -> Self:
-        """Whether any element is true, over some axes, or all."""
-        return self._method("any", *args, **known_options("any", kwargs))
-
-    def all(self, *args: object, **kwargs: object) -> Self:
-        """Whether all elements are true, over some axes, or all."""
-        return self._method("all", *args, **known_options("all", kwargs))
-
-    def argmax(self, *args: object, **kwargs: object) -> Self:
-        """Position of the first largest element."""
-        return self._method("argmax", *args, **known_options("argmax", kwargs))
-
-    def argmin(self, *args: object, **kwargs: object) -> Self:
-        """Position of the first smallest element."""
-        return self._method("argmin", *args, **known_options("argmin", kwargs))
-
-    def cumsum(self, *args: object, **kwargs: object) -> Self:
-        """Sums of the elements up to each one along an axis, or of all."""
-        return self._method("cumsum", *args, **known_options("cumsum", kwargs))
-
-    def cumprod(self, *args: object, **kwargs: object) -> Self:
-        """Products of the elements up to each one along an axis, or of all."""
-        return self._method("cumprod", *args, **known_options("cumprod", kwargs))
+        def max(
+            self, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
+        ) -> Self: ...
+        def min(
+            self, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
+        ) -> Self: ...
+        def any(self, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Self: ...
+        def all(self, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Self: ...
+        def argmax(self, axis: Axis = None, keepdims: bool = False) -> Self: ...
+        def argmin(self, axis: Axis = None, keepdims: bool = False) -> Self: ...
+        def cumsum(self, axis: Axis = None, dtype: DTypeLike | None = None) -> Self: ...
+        def cumprod(self, axis: Axis = None, dtype: DTypeLike | None = None) -> Self: ...
+        def sum(
+            self, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, initial: object = None,
+            where: object = None,
+        ) -> Self: ...  # fmt: skip
+        def prod(
+            self, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, initial: object = None,
+            where: object = None,
+        ) -> Self: ...  # fmt: skip
+        def mean(
+            self, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
+        ) -> Self: ...
+        def var(
+            self, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False, *,
+            correction: float | None = None, where: object = None,
+        ) -> Self: ...  # fmt: skip
+        def std(
+            self, axis: Axis = None, dtype: DTypeLike | None = None, ddof: float = 0, keepdims: bool = False, *,
+            correction: float | None = None, where: object = None,
+        ) -> Self: ...  # fmt: skip
 
     def squeeze(self, *args: object, **kwargs: object) -> Self:
         """Without axes of one element."""
@@ -215,6 +201,35 @@ class Operators:
     def dot(self, *args: object, **kwargs: object) -> Self:
         """Matrix product, as `@` for one or two axes."""
         return self._method("dot", *args, **kwargs)
+
+
+_REDUCTIONS = {
+    "sum": "Sum of elements over some axes, or all.",
+    "prod": "Product of elements over some axes, or all.",
+    "max": "Largest element over some axes, or all.",
+    "min": "Smallest element over some axes, or all.",
+    "mean": "Mean over some axes, or all.",
+    "var": "Variance over some axes, or all.",
+    "std": "Standard deviation over some axes, or all.",
+    "any": "Whether any element is true, over some axes, or all.",
+    "all": "Whether all elements are true, over some axes, or all.",
+    "argmax": "Position of the first largest element.",
+    "argmin": "Position of the first smallest element.",
+    "cumsum": "Sums of the elements up to each one along an axis, or of all.",
+    "cumprod": "Products of the elements up to each one along an axis, or of all.",
+}
+
+
+def _reduction(name: str, doc: str) -> Callable[..., object]:
+    def method(self: Operators, *args: object, **kwargs: object) -> object:
+        return self._method(name, *args, **known_options(name, kwargs))
+
+    method.__name__, method.__qualname__, method.__doc__ = name, f"Operators.{name}", doc
+    return method
+
+
+for _name, _doc in _REDUCTIONS.items():
+    setattr(Operators, _name, _reduction(_name, _doc))
 
 
 def known_options(name: str, options: dict[str, object]) -> dict[str, object]:

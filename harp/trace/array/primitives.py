@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from harp.errors import (
 )
 from harp.trace.array.array import Array, from_numpy, node_of, traced
 from harp.trace.array.foreign import honest, to_numpy
+from harp.trace.array.operators import Axis as Axis
 from harp.trace.array.questions import WIDE, note_promotion
 from harp.trace.array.questions import Operand as Met
 from harp.trace.eval import eager, interpret, intervals
@@ -54,7 +54,6 @@ from harp.trace.sizes.size import (
 )
 from harp.trace.source_locations import kind_of, plural, registering, short, user_site, where
 
-Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None  # one or several axes, None for all of them
 Scalar = (bool, int, float, complex, Size)
 _PYTHON = {bool, int, float, complex}
 _NARROW = {np.dtype(np.float32), np.dtype(np.complex64)}
