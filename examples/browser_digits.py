@@ -1,6 +1,6 @@
 """A page that trains a classifier of handwritten digits, in a browser, with the train step that harp exported as C.
 
-    python examples/browser_digits.py digits.html      (needs `pip install harp[zig]`)
+    python examples/browser_digits.py digits.html      (needs `pip install harp-compiler[zig]`)
 
 The functions are those of `export_digits.py`. zig compiles the C to WebAssembly; the page carries that, the digits of
 scikit-learn and the first weights, and needs no server. It trains, shows loss and accuracy, and says which digit you

@@ -1,6 +1,6 @@
 """Training by blocks of different lengths on several processes, with Dask: gradients are added up as a tree.
 
-    pip install 'harp[dask]'
+    pip install 'harp-compiler[dask]'
     python examples/dask_training.py --workers 2 --blocks 24 --rounds 20
 
 The functions below are sent to the workers, which compile them once: the blocks differ in length, and are served by one

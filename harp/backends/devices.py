@@ -61,7 +61,7 @@ def opencl() -> _Trial:
         with importing:
             return cast(_Trial, import_module("harp.backends.opencl.trial"))
     except ImportError as error:
-        raise DeviceError(f"pyopencl cannot be imported ({error}); `pip install harp[opencl]`") from None
+        raise DeviceError(f"pyopencl cannot be imported ({error}); `pip install harp-compiler[opencl]`") from None
 
 
 def _name(device: OpenCLDevice) -> str:

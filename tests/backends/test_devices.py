@@ -204,7 +204,7 @@ def test_without_pyopencl(monkeypatch, capsys):
     with pytest.raises(errors.DeviceError, match=r"pip install harp\[opencl\]"):
         devices.known_device("opencl")
     main(["doctor"])
-    assert "pip install harp[opencl]" in capsys.readouterr().out
+    assert "pip install harp-compiler[opencl]" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["gpu", "", "opencl:", "opencl:x", "opencl:-1", "CPU", 3, None])

@@ -224,7 +224,7 @@ except harp.errors.MissingPackageError as error:
 def test_without_ml_dtypes():
     """What does not use bfloat16 works, and what does says which package it needs."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
-    assert "install harp[bfloat16]" in done.stdout and not done.stderr
+    assert "install harp-compiler[bfloat16]" in done.stdout and not done.stderr
 
 
 IMPORTS = """

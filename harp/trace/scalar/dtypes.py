@@ -247,7 +247,7 @@ def _load(dtype: DType) -> np.dtype[np.generic]:
             found: np.dtype[np.generic] = np.dtype(getattr(importlib.import_module("ml_dtypes"), name))
     except (ImportError, AttributeError):
         raise MissingPackageError(
-            f"{name} needs the package ml_dtypes, for NumPy has no such dtype; install harp[bfloat16]{where()}"
+            f"{name} needs the package ml_dtypes, for NumPy has no such dtype; install harp-compiler[bfloat16]{where()}"
         ) from None
     OF_NUMPY[found] = dtype
     CONVERTED_BY[found] = np.dtype(_PACKAGED[name][1])
