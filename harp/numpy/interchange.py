@@ -102,24 +102,25 @@ class _Info:
         """All devices."""
         return [CPU]
 
-    def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
+    def default_dtypes(self, *, device: object = None) -> dict[str, np.dtype[Any]]:
         """The dtypes of new arrays of Python numbers, by kind."""
         require_device(device)
-        return {
-            "real floating": dtypes.f64,
-            "complex floating": dtypes.c128,
-            "integral": dtypes.i64,
-            "indexing": dtypes.i64,
-        }
+        integral = dtypes.i64.numpy
+        floating = {"real floating": dtypes.f64.numpy, "complex floating": dtypes.c128.numpy}
+        return {**floating, "integral": integral, "indexing": integral}
 
-    def dtypes(self, *, device: object = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
-        """The dtypes of the standard by name, all or of some kinds. Raises ArgumentError for unknown kinds."""
+    def dtypes(self, *, device: object = None, kind: str | tuple[str, ...] | None = None) -> dict[str, np.dtype[Any]]:
+        """The dtypes of the standard by name, all or of some kinds, as arrays have them: those of NumPy.
+
+        Raises ArgumentError for unknown kinds.
+        """
         require_device(device)
         kinds = _KINDS if kind is None else kind if isinstance(kind, tuple) else (kind,)
         unknown = [k for k in kinds if k not in _KINDS]
         if unknown:
             raise ArgumentError(f"{unknown[0]!r} is no kind of dtypes; {', '.join(_KINDS)} are{where()}")
-        return {d.numpy_name: d for d in dtypes.ALL if d.numpy_name in _STANDARD and any(_KINDS[k](d) for k in kinds)}
+        of_kinds = (d for d in dtypes.ALL if d.numpy_name in _STANDARD and any(_KINDS[k](d) for k in kinds))
+        return {d.numpy_name: d.numpy for d in of_kinds}
 
 
 def _is(*kinds: Kind) -> Callable[[DType], bool]:

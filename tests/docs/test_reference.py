@@ -82,7 +82,7 @@ def test_what_a_docstring_raises_is_linked():
 
 
 def test_signatures_say_what_helps():
-    assert reference.signature("where", harp.numpy.where) == "where(condition, a=None, b=None) -> Array"
+    assert reference.signature("where", harp.numpy.where) == "where(condition, x=None, y=None) -> Array"
     assert reference.signature("hvp", harp.hvp).startswith("hvp(function: Function, primals: Sequence[Tree],")
 
 

@@ -261,7 +261,7 @@ def test_by_parts():
     z = np.array([1.5 + 2.5j, -0.4 - 3.7j, complex(np.nan, np.inf), complex(-np.inf, 2)], "complex64")
     np.testing.assert_array_equal(np.asarray(hnp.round(z)), np.round(z))
     np.testing.assert_allclose(np.asarray(hnp.round(z[:2], 1)), np.round(z[:2], 1), rtol=1e-6)
-    np.testing.assert_array_equal(np.asarray(hnp.nan_to_num(z, 7.0)), np.nan_to_num(z, nan=7.0))
+    np.testing.assert_array_equal(np.asarray(hnp.nan_to_num(z, nan=7.0)), np.nan_to_num(z, nan=7.0))
     assert bool(hnp.allclose(z[:2], z[:2] * (1 + 1e-6j))) and not bool(hnp.isclose(1j, 1.1j))
     for dtype in ("float16", "bfloat16"):
         x = hnp.nan_to_num(hnp.asarray([np.nan, np.inf, -np.inf, 1.0], dtype=dtype))

@@ -125,10 +125,6 @@ class DType(InternedBase):
         object.__setattr__(self, "numpy", found)
         return found
 
-    def __hash__(self) -> int:
-        """That of NumPy's dtype, which is equal to this one; those of ml_dtypes are not asked for before their use."""
-        return object.__hash__(self) if self.is_packaged else hash(self.numpy)
-
     @property
     def dtype(self) -> np.dtype[np.generic]:
         """The NumPy dtype, so that NumPy accepts this object wherever it takes a dtype."""
