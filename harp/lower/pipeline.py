@@ -17,8 +17,7 @@ from itertools import chain
 import attrs
 
 from harp.config import settings, show
-from harp.lower.device.grid import to_grids
-from harp.lower.device.share import share
+from harp.lazy import Names
 from harp.lower.graph.dead_results import kept_elements, without_dead_results
 from harp.lower.graph.factors_before_loops import factors_before_loops
 from harp.lower.graph.in_place import updated_in_place
@@ -65,13 +64,21 @@ from harp.lower.rewrite.vectorise import unswitched, vectorised, written_out
 from harp.lower.schedule.build import Built, build
 from harp.lower.schedule.schedule import Schedule, schedule, verify_schedule
 from harp.lower.target import Target
-from harp.lower.verify.differential_check import check_graph, check_program
 from harp.lower.verify.verify import require_kernel, require_program
 from harp.progress import tick
 from harp.trace.graph.body import may_not_end
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.verify import verify_graph
 from harp.trace.sizes.signature import sizes_of
+
+# What few programs need: passes for devices, and runs that compare results.
+_RARE = Names(
+    {
+        "harp.lower.device.grid": "to_grids",
+        "harp.lower.device.share": "share",
+        "harp.lower.verify.differential_check": "check_graph check_program",
+    }
+)
 
 
 def rewrite_nests(kernel: Kernel, target: Target) -> Kernel:
@@ -99,7 +106,7 @@ RULES: tuple[tuple[Rule, ...], ...] = (
 )
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Lowered:
     """A graph on its way to a program; results of passes that have not run are empty.
 
@@ -128,7 +135,7 @@ class Lowered:
 Run = Callable[[Lowered], Lowered]
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Pass:
     """A function from state to state, the rules that hold after it, and how its result is run and printed."""
 
@@ -265,7 +272,7 @@ def _bounds_checks(s: Lowered) -> Lowered:
 
 def _grids(s: Lowered) -> Lowered:
     kind = LoopKind.PARALLEL if _on_cores(s) else LoopKind.PLAIN
-    return _each(lambda kernel: to_grids(kernel, kind))(s)
+    return _each(lambda kernel: _RARE["to_grids"](kernel, kind))(s)
 
 
 def _plan(s: Lowered) -> Lowered:
@@ -320,18 +327,18 @@ def _verify_program(before: Lowered, after: Lowered) -> None:
 def _check_graph(before: Lowered, after: Lowered) -> None:
     """Compare with the source, as all passes do: what it computes is known by then."""
     if after.graph.outputs != before.graph.outputs and not may_not_end(after.source):
-        check_graph(after.source, after.graph)
+        _RARE["check_graph"](after.source, after.graph)
 
 
 def _check_in_place(before: Lowered, after: Lowered) -> None:
     if after.schedule.graph.outputs != after.graph.outputs and not may_not_end(after.source):
-        check_graph(after.source, after.schedule.graph)
+        _RARE["check_graph"](after.source, after.schedule.graph)
 
 
 def _check_kernels(before: Lowered, after: Lowered) -> None:
     """Run kernels, unless the pass did not change them, with memory planned as in the final program."""
     if after.built != before.built and not may_not_end(after.source):
-        check_program(after.source, _assembled(after), after.checks)
+        _RARE["check_program"](after.source, _assembled(after), after.checks)
 
 
 def _no_check(before: Lowered, after: Lowered) -> None:
@@ -415,7 +422,12 @@ PASSES = (
     _of_kernels("unswitch", "decide once what all elements of a vector share", _each(unswitched), _on_cores),
     _of_kernels("parallel", "run independent outermost iterations in threads", _each_for(parallel), _on_cores),
     _of_kernels("select routines", "call the library in place of loops", _each(select_routines), _on_cores),
-    _of_kernels("share", "share nests among the work-items of groups", _each_for(share), _on_grid),
+    _of_kernels(
+        "share",
+        "share nests among the work-items of groups",
+        _each_for(lambda kernel, target: _RARE["share"](kernel, target)),
+        _on_grid,
+    ),
     _of_kernels("grids", "launch a work-item for each independent iteration", _grids, _has_grid),
     Pass("plan memory", _MEMORY, 3, _plan, _verify_program, _check_kernels, lambda s: s.loops, True),
 )

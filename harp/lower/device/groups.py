@@ -226,7 +226,7 @@ def _branches_of_lanes(
 FEW = 128
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Sum:
     """for loops: acc += v. Extents of other loops depend on those in `outer`; of the others, `length` terms are added
     from number `first` on."""

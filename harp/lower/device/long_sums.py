@@ -75,7 +75,7 @@ _TERMS, _VERY_LONG = 16, 1 << 16
 LONG = FEW * _TERMS
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Step:
     """The work for each row or column between two launches: a sum, if any, with the statements before and after it; or
     `whole`, a loop over elements or a running sum that is launched on its own."""
@@ -233,7 +233,7 @@ def _conditions(heads: Sequence[For], steps: Sequence[_Step], by_groups: bool) -
     return (as_index(-1),)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Launches:
     """Makes the launches of steps for all rows or columns."""
 

@@ -48,7 +48,7 @@ FEW, _MANY, _BLOCK, _LEVELS = 64, 256, 64, 3
 _SUMS = {Op.ADD: Reduce.SUM, Op.FMA: Reduce.SUM, Op.MAX: Reduce.MAX, Op.MIN: Reduce.MIN, Op.MUL: Reduce.PROD}
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Scatter:
     """The loop over updates, the loops over an update's elements, the store, the conditions under which it is inside;
     the loops over rows, and the element of the result for a row."""

@@ -40,7 +40,7 @@ def share(kernel: Kernel, target: Target) -> Kernel:
     return attrs.evolve(kernel.with_body(body), scratch=tuple(scratch))
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Sharing:
     """Rewrites statements; `known` are the enclosing loops of the host."""
 

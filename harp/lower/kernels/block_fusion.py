@@ -32,7 +32,7 @@ _LEAST, _MOST, _TILES = 64, 512, 128
 _CODE, _KERNELS = 4000, 64
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Member:
     """A kernel that traverses memory once: its number, its loop, the body, its accesses, and the amount of code."""
 

@@ -101,7 +101,7 @@ def _add(joined: list[_Candidate], kernel: _Candidate) -> None:
 # --- joining two kernels
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Form:
     """A kernel's parts: variables that are computed once, with the statements that fill them, and nested loops."""
 

@@ -38,7 +38,7 @@ def only_needed(kernels: Sequence[Kernel], own: Collection[Buffer]) -> Sequence[
     return result
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Product:
     """A nest that makes an array and stores to nothing else. Its first loop is the index along `axis`."""
 

@@ -34,7 +34,7 @@ from harp.trace.index.polynomial import Atom, Index, Loop, as_index, indirect_in
 _NEAR = 12
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Member:
     """A kernel of a group: its number, its loops over the shared rows, and its product, if it is one."""
 

@@ -97,7 +97,7 @@ class LoopKind(enum.Enum):
     SIMD = "simd"
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Buffer:
     """Memory for `shape` elements, row-major."""
 
@@ -167,19 +167,19 @@ class Head:
     __slots__ = ()
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class For(Head):
     loop: Loop
     kind: LoopKind = LoopKind.PLAIN
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Let(Head):
     symbol: Symbol
     index: Index
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Digits(Head):
     loops: tuple[Loop, ...]
     flat: Index
@@ -191,18 +191,18 @@ class Stmt:
     __slots__ = ()
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Nest(Stmt):
     heads: tuple[Head, ...]
     body: Stmt
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Seq(Stmt):
     parts: tuple[Stmt, ...]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Store(Stmt):
     buffer: Buffer
     index: tuple[Index, ...]
@@ -210,7 +210,7 @@ class Store(Stmt):
     reduce: Reduce | None = None
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Row(Stmt):
     """Applies a function to one row of each source, and stores target[index] for all positions of `lane`, a loop in the
     last index.
@@ -247,7 +247,7 @@ class Row(Stmt):
         return self.index[-1] - of(self.lane)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class ForeignCall(Stmt):
     """Calls other code for each element of the index space `calls`: a function of Python, by its number, a kernel of
     the user, which gets `sizes`, or LAPACK. It is not reordered with other statements.
@@ -275,20 +275,20 @@ class ForeignCall(Stmt):
         return self.routine if isinstance(self.routine, int) else self.routine.number
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class If(Stmt):
     conditions: tuple[Index, ...]
     yes: Stmt
     no: Stmt | None = None
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Alloc(Stmt):
     buffer: Buffer
     body: Stmt
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Repeat(Stmt):
     """Its loop is not a loop of a nest: it is not interchanged with others.
 
@@ -331,7 +331,7 @@ class Routine(enum.Enum):
 PRODUCTS = (Routine.GEMM_MICROKERNEL, Routine.GEMM_PANEL, Routine.GEMM_INTEGERS)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class LibraryOperand:
     """An element of a buffer in loops: `first` is its index at their start, and each loop moves it by its entry in
     `steps`.
@@ -354,7 +354,7 @@ class LibraryOperand:
         return step[-1:] == (ONE,) and all(p is ZERO for p in step[:-1])
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class LibraryCall(Stmt):
     """A call of a library function for vectors of this many lanes. `body` are the loops that it stands for.
 
@@ -393,7 +393,7 @@ _VALUES: dict[Routine, Callable[..., Expr]] = {
 }
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Kernel:
     """A function that reads and writes buffers of the spaces input, output and scratch only.
 

@@ -55,7 +55,7 @@ from harp.trace.scalar.ops import Reduce
 _MEMORY = (Space.INPUT, Space.OUTPUT, Space.SCRATCH, Space.THREAD)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Renaming:
     """Substitutes index expressions for loops, and an array with further indices for each variable.
 
@@ -326,7 +326,7 @@ def score(accesses: Iterable[Load], loop: Loop) -> int:
     return sum(1 if s in (1, -1) else 0 if s == 0 else -1 for s in strides)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Tile:
     """Loops with independent iterations that are moved inside; `room` bounds the extent of each."""
 

@@ -39,7 +39,7 @@ from harp.trace.scalar.ops import Op, Reduce
 _ARRAYS = (*MEMORY, Space.THREAD)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Product:
     """One accumulation: acc = fma(a, b, acc) over `loops`, where only `b` moves with the columns. Where there is a
     `window`, one factor moves with its loops in place of the last of `loops`, which goes through their iterations: `b`,
@@ -52,7 +52,7 @@ class Product:
     window: tuple[Loop, ...] = ()
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Match:
     """Products over the same rows and columns; `body` is computed from their sums."""
 

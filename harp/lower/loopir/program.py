@@ -27,7 +27,7 @@ from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import Index, Symbol, product
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Slot:
     """A part of the arena, as large as the largest of the buffers that share it."""
 
@@ -35,7 +35,7 @@ class Slot:
     sizes: tuple[Index, ...]  # in bytes, one for each buffer
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Call:
     """A call of a kernel, by its number, with buffers and sizes in the order of its parameters.
 
@@ -67,7 +67,7 @@ class Subarray(NamedTuple):
         return self.buffer.shape[len(self.at) :]
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Program:
     """`inputs` are the parameters, then the captured arrays; `calls` run the kernels.
 

@@ -67,7 +67,7 @@ from harp.trace.scalar.ops import Op, Reduce
 CHUNK, LONG = 1 << 15, 1 << 16
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class RowSum:
     """A sum along a row: the loops over rows, and the nest that adds."""
 
@@ -255,7 +255,7 @@ def _total(fresh: FreshLoops, parts: Buffer, acc: Buffer, reduce: Reduce) -> Stm
 _BLOCK, _FOR_A_PLACE = 4096, 8
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Updates:
     """A nest that adds updates: its loops, the store, the number of the loop over updates, and the number of elements
     that updates can go to."""

@@ -102,7 +102,7 @@ def _shared(context: Context, heads: list[For], rows: Stmt) -> Stmt:
     return nest(heads, rows)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class OutputBlock:
     """A block of the result: `height` rows and `width` columns from `top` and `start` on, of which `rows` and `columns`
     are inside. `packed` is memory for a part of `b`, unless backends read that in place. The row goes through the

@@ -59,7 +59,7 @@ CHUNK, LONG = (1 << 12) + 16, 1 << 16
 _TWICE = 8
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Scan:
     """A running reduction: the loops over rows, the loop along a row with its body, the step in that body, and the
     initial store."""

@@ -94,7 +94,7 @@ _FEW_STEPS = 300
 _NOWHERE: Mapping[Atom, Index] = {}
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Segment:
     """Positions from `start` up to `stop` along a loop, and facts about conditions there."""
 
@@ -107,7 +107,7 @@ class Segment:
         return self.stop - self.start
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Box:
     """A segment of each loop, and the simplified body, valid if all of `order` are >= 0."""
 
@@ -154,7 +154,7 @@ class _Room:
     left: int
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Context:
     """New loops of the kernel, and room for code. `counters` are the loops of repetitions, whose numbers are constant
     in a nest. Loops that are `left_out` are not split."""
@@ -416,7 +416,7 @@ def _changes_nothing(s: Stmt) -> bool:
 # --- segments
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Predicate:
     """A condition p >= 0. `bound` >= 0 implies it, and is equivalent to it if `bound` is p."""
 

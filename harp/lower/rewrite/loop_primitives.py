@@ -144,7 +144,7 @@ def shrink(s: Stmt, parts: Mapping[Buffer, Buffer], place: Callable[[tuple[Index
     return statement(s)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Context:
     """The target, and new loops, for rules."""
 

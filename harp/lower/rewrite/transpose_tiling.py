@@ -83,7 +83,7 @@ def _lies(index: Sequence[Index], along: Loop, across: Loop) -> bool:
     return split is not None and split[0] is ONE and steps is not None and steps[0].constant is not None
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Tile:
     """A tile of `rows` and `columns` from `top` and `start` on, in the loops of the nest."""
 

@@ -56,7 +56,7 @@ _WORTH_KEEPING = 4
 _MOST_SCALARS = 32
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Built:
     """Kernels in order, and the buffers that they use. `inputs` are the parameters, then the captured arrays.
 

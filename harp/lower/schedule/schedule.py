@@ -65,7 +65,7 @@ _CODE = 400
 _REDUCTIONS = 16
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Step:
     """The evaluation of `node` at `use` in a kernel: it reads its inputs at `read`, and reduces over `loops`.
 
@@ -84,7 +84,7 @@ class Step:
         return self.apart or (self.read,) * len(self.node.inputs)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, repr=False)
 class Group:
     """One kernel: `steps` in order of evaluation; the last one is `root`, whose value is stored."""
 

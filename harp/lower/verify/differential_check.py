@@ -62,7 +62,7 @@ def random_array(dtype: DType, shape: tuple[int, ...], seed: int) -> NDArray:
     return np.asarray((parts[0] + 1j * parts[1] if dtype.is_complex else parts[0]).astype(dtype.numpy))
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Case:
     """Sizes, data, the graph's results for them, and those of kernels of its programs."""
 

@@ -36,7 +36,7 @@ from harp.trace.index.bounds import nonnegative
 from harp.trace.index.polynomial import ZERO, Atom, Index, Indirect, Loop, of, product, value_atoms
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class _Item:
     """The item loop round a statement: its position, also by digits; the atoms that depend on it, the buffers that the
     loop stores to, and whether all work-items of a sub-group reach the statement."""
