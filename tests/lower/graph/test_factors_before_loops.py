@@ -42,7 +42,13 @@ def of_what_changes(np, loop, w, xs):
     return loop(step, (xs[0], w), xs)[0]
 
 
-PROGRAMS = (cell, both_ways, of_a_batch, in_another, of_what_changes)
+def of_a_number(np, loop, w, xs):
+    """A factor without axes is no matrix."""
+    number = np.sum(w)
+    return loop(lambda h, x: h * 0.5 + np.sum(xs * number, axis=0), xs[0], xs)
+
+
+PROGRAMS = (cell, both_ways, of_a_batch, in_another, of_what_changes, of_a_number)
 
 
 def by_harp(step, carry, xs):
