@@ -44,8 +44,8 @@ def of_what_changes(np, loop, w, xs):
 
 def of_a_number(np, loop, w, xs):
     """A factor without axes is no matrix."""
-    number = np.sum(w)
-    return loop(lambda h, x: h * 0.5 + np.sum(xs * number, axis=0), xs[0], xs)
+    step = lambda state, x: (state[0] * 0.5 + np.sum(xs * state[1], axis=0), state[1] * 0.5)
+    return loop(step, (xs[0], np.sum(w)), xs)[0]
 
 
 PROGRAMS = (cell, both_ways, of_a_batch, in_another, of_what_changes, of_a_number)
