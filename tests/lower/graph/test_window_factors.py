@@ -142,3 +142,15 @@ def test_groups_given_as_a_number(groups):
     npt.assert_array_equal(np.sum(np.asarray(by_input(x, w, g)) * x), np.sum(along * first[1]))
     graph = str(by_input.lower(x, w, g).graph).replace("+ 1)//2)", "").replace("(i3//s3)", "")
     assert "//" not in graph and "sum over [4, 5] of" in graph
+
+
+@pytest.mark.parametrize("stride", [2, 3])
+def test_a_transposed_convolution_backwards_copies_its_kernel_once(stride):
+    """And not for each place of the array: where windows end is asked of the cotangent."""
+    sums = lambda x, w: lax.conv_general_dilated(x, w, (1,), [(2, 2)], (stride,))
+    x, w, g = numbers(2, 3, 7), numbers(4, 3, 3), numbers(2, 4, 6 * stride + 3)
+    by_input = harp.jit(lambda x, w, g: harp.vjp(lambda x: sums(x, w), x)[1](g)[0])
+    back = convolved(g, np.flip(w, 2).swapaxes(0, 1), (stride,), [(0, 0)], (1,), (1,), 1, 1)
+    npt.assert_array_equal(by_input(x, w, g), back)
+    copies = [line for line in str(by_input.lower(x, w, g).graph).splitlines() if "contiguous" in line]
+    assert f"[s1, s3, {stride}, ((s4 + {stride - 1})//{stride})] contiguous" in copies[0]
