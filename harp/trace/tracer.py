@@ -153,6 +153,11 @@ def leaf_array(leaf: object, name: str) -> tuple[NDArray, bool]:
             f"argument self is {kind_of(leaf)}; mark it with @harp.jit(static_argnums=0), or compile "
             f"the bound method, harp.jit(object.method){where()}"
         )
+    if isinstance(leaf, ArraySignature):
+        raise ArgumentError(
+            f"argument {name} is a signature where an array is needed; harp.trace, harp.export and "
+            f"harp.jit(signature=...) take signatures{where()}"
+        )
     raise ArgumentError(
         f"argument {name} is {kind_of(leaf)}; a traced function takes arrays, numbers, and trees of these; "
         f"{registering(leaf, ', ')}mark other arguments with static_argnums or static_argnames{where()}"

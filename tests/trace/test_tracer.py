@@ -53,6 +53,7 @@ from harp.trace.scalar.expr import Operand
 from harp.trace.sizes import levels
 from harp.trace.sizes.scope import Scope
 from harp.trace.tracer import Argument, declare, leaf_names, parameter_names, size_arguments, trace, trace_function
+from harp.transforms.jit.jit import jit
 
 NATIVE = [d for d in ALL if not d.is_packaged]  # those that NumPy has itself
 
@@ -111,6 +112,11 @@ def test_bad_results(value):
 def test_bad_arguments(value):
     with pytest.raises(ArgumentError, match="argument second is a"):
         trace(lambda first, second: first, np.zeros(3), value)
+
+
+def test_signatures_where_arrays_are_needed():
+    with pytest.raises(ArgumentError, match=r"argument x is a signature where an array .*harp\.trace"):
+        jit(lambda x: x + 1).lower(f64[3])
 
 
 @pytest.mark.parametrize("dtype", [object, "U3", "S2", np.clongdouble, "datetime64[s]", np.longdouble, [("a", int)]])

@@ -80,7 +80,7 @@ def _lying_across(node: MapReduce) -> Iterator[tuple[View, int]]:
     summed = [loops[axis] for axis in node.axes]
     terms = [o for o in node.operands if isinstance(o, MapReduce) and o.reduce is None]
     for view in dict.fromkeys(o for part in (node, *terms) for o in part.operands):
-        if not isinstance(view, View) or view.conditions or not isinstance(view.src, Input):
+        if not isinstance(view, View) or not view.index or view.conditions or not isinstance(view.src, Input):
             continue
         others = view.index[:-1]
         is_whole = len(set(view.index)) == len(view.index) and all(map(_is_along, view.index, view.src.shape))

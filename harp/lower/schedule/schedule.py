@@ -51,7 +51,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
-from harp.trace.index.polynomial import Index, Loop, Shape, indirect_in, loop, loops_in, of
+from harp.trace.index.polynomial import FloorDiv, Index, Loop, Shape, indirect_in, loop, loops_in, of, value_atoms
 
 # The work that may be repeated to save a pass through memory; an addition is 1.
 _DEBT = 8
@@ -182,6 +182,8 @@ class _Scheduler:
         full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
         if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
             return False
+        if node in self.products and any(isinstance(atom, FloorDiv) for p in use.at for atom in value_atoms(p)):
+            return False  # loops that are divided are none of a matrix product
         if len(place.loops) < len(kernel.loops):  # a matrix product interchanges loops: nothing is between them
             return kernel.root not in self.products
         # Sums of rows and sums of columns need their loops in different orders.

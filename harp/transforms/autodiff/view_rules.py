@@ -10,7 +10,7 @@ form of filters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from itertools import product as pairs
 
@@ -231,7 +231,7 @@ def _joint_sum(gathered: Node, kept: int) -> Node:
     outside = [k for k, factor in enumerate(plain) if not _is_inside(factor)] or [0]
     factors = list(plain)
     conditions = moved.each(gathered.conditions)
-    asked = {k: [c for c in conditions if _is_along(terms.operands[k], factors[k], c)] for k in outside}
+    asked = {k: [c for c in conditions if _is_along(terms.operands[k], index, c)] for k in outside}
     left = [c for c in conditions if not any(c in own for own in asked.values())]
     for k, own in asked.items():
         extra = left if k == outside[0] else []
@@ -256,11 +256,12 @@ def _as_windows_lie(total: MapReduce, kept: int) -> MapReduce:
     return MapReduce(shape, tuple(factors), total.expr, Reduce.SUM, total.axes)
 
 
-def _is_along(operand: Node, factor: Node, condition: Index) -> bool:
-    """Whether a condition on positions of a product is one on those of a factor, which is this operand there."""
-    if not isinstance(operand, View) or not isinstance(factor, View) or any(p.atom is None for p in operand.index):
-        return True
-    return loops_in(condition) <= {loop_of_axis for p in factor.index for loop_of_axis in loops_in(p)}
+def _is_along(operand: Node, index: Sequence[Index], condition: Index) -> bool:
+    """Whether a condition is one on positions at which a factor of a product is read."""
+    used: Iterable[int] = range(len(index))
+    if isinstance(operand, View):
+        used = {x.axis for p in (*operand.index, *operand.conditions) for x in loops_in(p)}
+    return loops_in(condition) <= {x for axis in used for x in loops_in(index[axis])}
 
 
 def _moves_by_number(p: Index, position: Loop) -> bool:

@@ -42,7 +42,13 @@ def of_what_changes(np, loop, w, xs):
     return loop(step, (xs[0], w), xs)[0]
 
 
-PROGRAMS = (cell, both_ways, of_a_batch, in_another, of_what_changes)
+def of_a_number(np, loop, w, xs):
+    """A factor without axes is no matrix."""
+    step = lambda state, x: (state[0] * 0.5 + np.sum(xs * state[1], axis=0), state[1] * 0.5)
+    return loop(step, (xs[0], np.sum(w)), xs)[0]
+
+
+PROGRAMS = (cell, both_ways, of_a_batch, in_another, of_what_changes, of_a_number)
 
 
 def by_harp(step, carry, xs):

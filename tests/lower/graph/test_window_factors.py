@@ -142,3 +142,28 @@ def test_groups_given_as_a_number(groups):
     npt.assert_array_equal(np.sum(np.asarray(by_input(x, w, g)) * x), np.sum(along * first[1]))
     graph = str(by_input.lower(x, w, g).graph).replace("+ 1)//2)", "").replace("(i3//s3)", "")
     assert "//" not in graph and "sum over [4, 5] of" in graph
+
+
+@pytest.mark.parametrize("stride", [2, 3])
+def test_a_transposed_convolution_backwards_copies_its_kernel_once(stride):
+    """And not for each place of the array: where windows end is asked of the cotangent."""
+    sums = lambda x, w: lax.conv_general_dilated(x, w, (1,), [(2, 2)], (stride,))
+    x, w, g = numbers(2, 3, 7), numbers(4, 3, 3), numbers(2, 4, 6 * stride + 3)
+    by_input = harp.jit(lambda x, w, g: harp.vjp(lambda x: sums(x, w), x)[1](g)[0])
+    back = convolved(g, np.flip(w, 2).swapaxes(0, 1), (stride,), [(0, 0)], (1,), (1,), 1, 1)
+    npt.assert_array_equal(by_input(x, w, g), back)
+    copies = [line for line in str(by_input.lower(x, w, g).graph).splitlines() if "contiguous" in line]
+    assert f"[s1, s3, {stride}, ((s4 + {stride - 1})//{stride})] contiguous" in copies[0]
+
+
+def test_a_transposed_convolution_by_its_kernel_is_a_product():
+    """Its phases are put together after the sum: read by quotients, no loop of it was one of a product."""
+    sums = lambda x, w: lax.conv_general_dilated(x, w, (1, 1), [(2, 2), (2, 2)], (2, 2))
+    x, w, g = numbers(2, 3, 4, 3), numbers(4, 3, 3, 3), numbers(2, 4, 9, 7)
+    by_kernel = harp.jit(lambda x, w, g: harp.vjp(lambda w: sums(x, w), w)[1](g)[0])
+    spread = np.zeros((2, 3, 7, 5))
+    spread[:, :, ::2, ::2] = x
+    along = convolved(np.pad(spread, ((0, 0), (0, 0), (2, 2), (2, 2))), w, (1, 1), [(0, 0)] * 2, (1, 1), (1, 1), 1, 1)
+    found = np.asarray(by_kernel(x, w, g))
+    npt.assert_array_equal(np.sum(found * w), np.sum(along * g))
+    assert "call gemm" in str(by_kernel.lower(x, w, g).loops)
