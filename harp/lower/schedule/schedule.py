@@ -182,8 +182,8 @@ class _Scheduler:
         full = kernel.reductions >= _REDUCTIONS or isinstance(kernel.root, Scatter)
         if use.conditions or place.reduces or full or repeats(node.shape, use.at, place.loops):
             return False
-        if node in self.products and any(isinstance(atom, FloorDiv) for p in use.at for atom in value_atoms(p)):
-            return False  # loops that are divided are none of a matrix product
+        if node in self.products and _interleaves(use.at):
+            return False
         if len(place.loops) < len(kernel.loops):  # a matrix product interchanges loops: nothing is between them
             return kernel.root not in self.products
         # Sums of rows and sums of columns need their loops in different orders.
@@ -283,6 +283,17 @@ class _Scheduler:
         if found is None:
             found = self._substitutions[shape, index] = at(shape, index)
         return found
+
+
+def _interleaves(index: Sequence[Index]) -> bool:
+    """Whether a remainder comes before its quotient, as where sums by phase of a stride are put together: such a loop
+    is none of a matrix product."""
+    quotients = {atom: axis for axis, p in enumerate(index) if isinstance(atom := p.atom, FloorDiv)}
+    return any(
+        isinstance(atom, FloorDiv) and axis < quotients.get(atom, 0)
+        for axis, p in enumerate(index)
+        for atom in value_atoms(p)
+    )
 
 
 def runs_backward(node: Cumulative, use: Use, loops: Sequence[Loop]) -> bool | None:
