@@ -25,7 +25,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
-from tqdm import tqdm
+from tqdm.auto import tqdm
 
 import harp
 import harp.numpy as hnp

@@ -31,6 +31,7 @@ from harp.trace.trees import (
     register_class,
     spec_text,
     spread,
+    tree_text,
 )
 from harp.trace.trees import flatten as flatten_tree
 from harp.trace.trees import flatten_with_path as flatten_tree_with_path
@@ -99,7 +100,7 @@ class PyTreeDef(tuple[object, ...]):
         """What stands in a tree where this one has its leaves. Raises TreeError for another tree."""
         found = flatten_up_to(self, tree)
         if found is None:
-            raise TreeError(f"a tree {spec_text(structure(tree))} does not begin as {self!r}{where()}")
+            raise TreeError(f"{tree_text(structure(tree))} does not begin as {self!r}{where()}")
         return found
 
 
@@ -189,7 +190,7 @@ def unflatten(treedef: TreeSpec, leaves: Iterable[object]) -> Any:
     given, count = list(leaves), count_leaves(treedef)
     if len(given) != count:
         raise TreeError(
-            f"a tree {spec_text(treedef)} has {plural(count, 'leaves')}, but unflatten is given {len(given)}{where()}"
+            f"{tree_text(treedef)} has {plural(count, 'leaves')}, but unflatten is given {len(given)}{where()}"
         )
     return unflatten_tree(treedef, given)
 
@@ -246,7 +247,8 @@ def _columns(first: Sequence[object], spec: TreeSpec, rest: Sequence[object]) ->
     for other in rest:
         values = flatten_up_to(spec, other)
         if values is None:
-            raise TreeError(f"a tree is {spec_text(structure(other))}, but the first one is {spec_text(spec)}{where()}")
+            texts = f"{spec_text(structure(other))}, but the first one is {spec_text(spec)}"
+            raise TreeError(f"map takes trees of one shape; one is {texts}{where()}")
         columns.append(values)
     return [*zip(*columns, strict=True)]
 
@@ -292,8 +294,7 @@ def transpose(outer_treedef: TreeSpec, inner_treedef: TreeSpec | None, pytree_to
     if rows is None or inner is None or None in rows:
         below = "" if inner is None else f" of trees {spec_text(inner)}"
         raise TreeError(
-            f"transpose is given a tree {spec_text(structure(tree))}, but said to be a tree {spec_text(outer)}{below}"
-            f"{where()}"
+            f"transpose is given {tree_text(structure(tree))}, but said to be {tree_text(outer)}{below}{where()}"
         )
     columns = [[row[k] for row in rows if row is not None] for k in range(count_leaves(inner))]
     return unflatten_tree(inner, [unflatten_tree(outer, column) for column in columns])
@@ -310,7 +311,7 @@ def broadcast(prefix: object, tree: object, is_leaf: _IsLeaf = None) -> Any:
     spec = structure(tree)
     found = spread(start, values, spec)
     if found is None:
-        raise TreeError(f"a tree {spec_text(start)} is not the start of a tree {spec_text(spec)}{where()}")
+        raise TreeError(f"{tree_text(start)} is not the start of {tree_text(spec)}{where()}")
     return unflatten_tree(spec, found)
 
 

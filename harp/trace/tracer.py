@@ -109,8 +109,8 @@ def require_result(result: Tree, function: Callable[..., object]) -> Tree:
         code = getattr(function, "__code__", None)
         place = f"\n  at {code.co_filename}:{code.co_firstlineno}" if code else where()
         raise OutputError(
-            f"{function_name(function)!r} returned None: a `return` is missing at its end, or on one of its ways; a "
-            f"traced function returns arrays, numbers, or tuples, lists and dicts of these{place}"
+            f"{function_name(function)!r} returned None: a `return` is missing at its end, or in one of its branches; "
+            f"a traced function returns arrays, numbers, or tuples, lists and dicts of these{place}"
         )
     return result
 

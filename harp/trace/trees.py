@@ -354,6 +354,12 @@ def spec_text(spec: TreeSpec) -> str:
     return "one array" if text == "*" else text
 
 
+def tree_text(spec: TreeSpec) -> str:
+    """For messages: `a tree {'w': *, 'b': *}`, or "one array"."""
+    text = spec_text(spec)
+    return text if text == "one array" else f"a tree {text}"
+
+
 class _Star:
     def __repr__(self) -> str:
         return "*"

@@ -15,7 +15,7 @@ from harp.trace.array.arithmetic import negative
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
 from harp.trace.source_locations import where
-from harp.trace.trees import Tree, alike, flatten, map_leaves, spec_text
+from harp.trace.trees import Tree, alike, flatten, map_leaves, tree_text
 from harp.transforms.autodiff.custom import custom_jvp, custom_vjp
 from harp.transforms.autodiff.forward import jvp
 from harp.transforms.autodiff.grad import stop_gradient, vjp
@@ -130,5 +130,5 @@ def _zeros(leaf: object) -> Array:
 def _require_like(name: str, found: Tree, given: Tree, what: str) -> None:
     ours, theirs = flatten(found)[1], flatten(given)[1]
     if not alike(ours, theirs):
-        texts = f"{spec_text(ours)}, but {what} is {spec_text(theirs)}"
-        raise TreeError(f"what solve of {name} returns is a tree {texts}{where()}")
+        texts = f"{tree_text(ours)}, but {what} is {tree_text(theirs)}"
+        raise TreeError(f"what solve of {name} returns is {texts}{where()}")

@@ -124,6 +124,8 @@ def as_array(value: object) -> Array:
     if found is not None:
         return _capture(found)
     advice = _ADVICE.get(type(value), _LIST if hasattr(type(value), "__iter__") else _CONVERT)
+    if hasattr(value, "toarray"):  # a sparse matrix
+        advice = registering(value, "")
     raise ArgumentError(f"{kind_of(value)} is not an array or a number; {advice}{where()}")
 
 

@@ -22,7 +22,7 @@ from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, Traced, function_name, leaf_names, require_function
-from harp.trace.trees import Tree, TreeSpec, children, count_leaves, flatten, same_node, spec_text, unflatten
+from harp.trace.trees import Tree, TreeSpec, children, count_leaves, flatten, same_node, tree_text, unflatten
 from harp.transforms.autodiff.arguments import fitting
 from harp.transforms.autodiff.gather_rules import constant
 from harp.transforms.autodiff.vjp import vjp as vjp_graph
@@ -363,7 +363,7 @@ class _ByCotangents(_ByRules):
             parts, same = flatten(cotangent, none_is_leaf=True)
             fitted = _with_none(same, iter(parts), spec)
             if fitted is None:
-                texts = f"{name!r} returns a tree {spec_text(same)} for an argument that is a tree {spec_text(spec)}"
+                texts = f"{name!r} returns {tree_text(same)} for an argument that is {tree_text(spec)}"
                 raise CotangentError(f"{texts}{where()}")
             leaves += fitted
         leaves += [None] * len(self.closure)  # what is closed over has none: see `push_custom`

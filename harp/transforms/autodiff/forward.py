@@ -12,7 +12,7 @@ from harp.trace.graph.host_calls import silenced
 from harp.trace.scalar.expr import const
 from harp.trace.source_locations import where
 from harp.trace.tracer import function_name, require_function
-from harp.trace.trees import Tree, TreeSpec, alike, children, count_leaves, flatten, is_pair, spec_text, unflatten
+from harp.trace.trees import Tree, TreeSpec, alike, children, count_leaves, flatten, is_pair, tree_text, unflatten
 from harp.transforms.autodiff.arguments import Staged, fitting, stage_arguments
 from harp.transforms.autodiff.jvp import jvp as jvp_graph
 from harp.transforms.staging import run
@@ -134,7 +134,7 @@ def _tangents(tangents: tuple[Tree, ...], staged: Staged) -> list[Array]:
     """Tangents as arrays. Raises TangentError where they do not fit the primals."""
     leaves, tree = flatten(tangents)
     if not alike(tree, staged.treedef):
-        texts = f"the tangents are a tree {spec_text(tree)}, but the primals are a tree {spec_text(staged.treedef)}"
+        texts = f"the tangents are {tree_text(tree)}, but the primals are {tree_text(staged.treedef)}"
         raise TangentError(f"{texts}{where()}")
     inputs = staged.traced.graph.inputs
     return [fitting(leaf, i, "tangent", f"{i.name}", TangentError) for leaf, i in zip(leaves, inputs, strict=True)]

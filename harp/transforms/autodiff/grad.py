@@ -34,7 +34,7 @@ from harp.trace.trees import (
     flatten,
     is_pair,
     map_leaves,
-    spec_text,
+    tree_text,
     unflatten,
 )
 from harp.transforms.autodiff.arguments import argument_numbers, fitting, stage_arguments
@@ -198,7 +198,7 @@ def _check_pair(treedef: TreeSpec, name: str) -> None:
 def _cotangents(cotangent: Tree, treedef: TreeSpec, graph: Graph) -> list[Array]:
     leaves, tree = flatten(cotangent)
     if not alike(tree, treedef):
-        texts = f"the cotangent is a tree {spec_text(tree)}, but the result is a tree {spec_text(treedef)}"
+        texts = f"the cotangent is {tree_text(tree)}, but the result is {tree_text(treedef)}"
         raise CotangentError(f"{texts}{where()}")
     seeds = []
     for leaf, output in zip(leaves, graph.outputs, strict=True):

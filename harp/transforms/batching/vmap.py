@@ -22,7 +22,7 @@ from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import resolve, unify
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, function_name, leaf_names, require_function, require_result
-from harp.trace.trees import Tree, TreeSpec, flatten, spec_text, spread, unflatten
+from harp.trace.trees import Tree, TreeSpec, flatten, spread, tree_text, unflatten
 from harp.transforms.batching.rules import batch
 from harp.transforms.pickling import derived
 from harp.transforms.staging import run, shape_of, stage, with_arrays
@@ -123,7 +123,7 @@ def _leaf_axes(axes: Tree, spec: TreeSpec, name: str, what: str) -> list[int | N
     leaves, prefix = flatten(axes, none_is_leaf=True)
     leaf_axes = spread(prefix, leaves, spec)
     if leaf_axes is None:
-        raise BatchError(f"{name} is a tree {spec_text(prefix)}, but {what} is a tree {spec_text(spec)}{where()}")
+        raise BatchError(f"{name} is {tree_text(prefix)}, but {what} is {tree_text(spec)}{where()}")
     for axis in leaf_axes:
         if axis is not None and (not isinstance(axis, (int, np.integer)) or isinstance(axis, bool)):
             raise BatchError(f"{name} has {axis!r}; an axis is an integer, or None for what is not mapped{where()}")

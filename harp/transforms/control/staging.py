@@ -20,7 +20,7 @@ from harp.trace.sizes.levels import current
 from harp.trace.sizes.size import describe, unify
 from harp.trace.source_locations import plural, where
 from harp.trace.tracer import Argument, Traced
-from harp.trace.trees import Tree, TreeSpec, alike, flatten, labels, spec_text
+from harp.trace.trees import Tree, TreeSpec, alike, flatten, labels, spec_text, tree_text
 from harp.transforms.running import values_of
 from harp.transforms.staging import fresh_token, note_token, shape_of, stage, token_now
 
@@ -115,7 +115,7 @@ def require_tree(found: TreeSpec, wanted: TreeSpec, name: str, what: str) -> Non
     """Raise CarryError for a tree of another shape."""
     if not alike(found, wanted):
         raise CarryError(
-            f"{name!r} returns {spec_text(found)} for {what}, which is a tree {spec_text(wanted)}; return the same "
+            f"{name!r} returns {spec_text(found)} for {what}, which is {tree_text(wanted)}; return the same "
             f"tree{where()}"
         )
 

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import numpy.testing as npt
 import pytest
+import scipy.sparse
 
 import harp
 import harp.numpy as hnp
@@ -184,3 +185,8 @@ def test_names_that_are_no_text_are_no_dtypes():
     for name in ("\udcff", "f8\udcff"):
         with pytest.raises(UnsupportedDTypeError, match="is not a dtype"):
             hnp.zeros(3, dtype=name)
+
+
+def test_sparse_matrices_are_told_how_to_become_arrays():
+    with pytest.raises(ArgumentError, match=r"make an array of it with \.toarray\(\)"):
+        hnp.sum(scipy.sparse.eye(3))

@@ -165,7 +165,7 @@ def test_a_forgotten_return(transform):
 def test_a_return_on_one_way_only():
     f = harp.jit(on_one_way, static_argnames="positive")
     assert f(1.0, positive=True) == 1.0
-    with pytest.raises(OutputError, match="on one of its ways"):
+    with pytest.raises(OutputError, match="in one of its branches"):
         f(1.0, positive=False)
     assert harp.jit(lambda x: None)(1.0) is None  # nothing was forgotten there
 

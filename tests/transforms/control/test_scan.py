@@ -335,7 +335,7 @@ def test_long_loops_compile_as_short_ones():
     [
         (lambda: harp.scan(lambda c, x: (c, x), 0.0), ArgumentError, "say how often it runs with length"),
         (lambda: harp.scan(lambda c, x: c, 0.0, np.ones(3)), ArgumentError, r"must return a pair \(carry, y\)"),
-        (lambda: harp.scan(lambda c, x: ((c, c), x), 0.0, np.ones(3)), CarryError, "for the carry, which is a tree"),
+        (lambda: harp.scan(lambda c, x: ((c, c), x), 0.0, np.ones(3)), CarryError, "for the carry, which is one array"),
         (lambda: harp.scan(lambda c, x: (c > 0, x), np.ones(()), np.ones(3)), CarryError, "returns it as bool"),
         (lambda: harp.scan(lambda c, x: (hnp.stack([c, c]), x), np.ones(()), np.ones(3)), CarryError, "with 1 axis"),
         (
