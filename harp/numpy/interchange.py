@@ -147,6 +147,6 @@ def __array_namespace_info__() -> _Info:
     """The dtypes, devices and capabilities of the namespace, as the array API standard asks for them.
 
     >>> __array_namespace_info__().dtypes(kind="real floating")
-    {'float32': f32, 'float64': f64}
+    {'float32': dtype('float32'), 'float64': dtype('float64')}
     """
     return _Info()

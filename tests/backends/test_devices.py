@@ -201,7 +201,7 @@ def test_without_pyopencl(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "harp.backends.opencl.trial")
     monkeypatch.setitem(sys.modules, "harp.backends.opencl.trial", None)
     assert devices.devices() == ("cpu",)
-    with pytest.raises(errors.DeviceError, match=r"pip install harp\[opencl\]"):
+    with pytest.raises(errors.DeviceError, match=r"pip install harp-compiler\[opencl\]"):
         devices.known_device("opencl")
     main(["doctor"])
     assert "pip install harp-compiler[opencl]" in capsys.readouterr().out

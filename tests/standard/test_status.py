@@ -91,8 +91,8 @@ def test_inspection():
     for kind in [*kinds, ("bool", "integral")]:
         ours, theirs = info.dtypes(kind=kind), wanted.dtypes(kind=kind)
         assert ours.keys() == {n for n in theirs if status.has(n) or n == "bool"}
-        assert all(dtype.numpy_name == name for name, dtype in ours.items())
+        assert all(dtype.name == name for name, dtype in ours.items())
     for kind, dtype in info.default_dtypes(device="cpu").items():
-        assert dtype.numpy.name == wanted.default_dtypes()[kind]._np_dtype.name
+        assert dtype.name == wanted.default_dtypes()[kind]._np_dtype.name
     with pytest.raises(TypeError, match="no kind of dtypes"):
         info.dtypes(kind="number")
