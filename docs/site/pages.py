@@ -81,6 +81,8 @@ def write(folder: Path) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
+    for picture in (ROOT / "docs").glob("*.png"):
+        shutil.copy(picture, folder)
 
 
 if __name__ == "__main__":
