@@ -102,7 +102,7 @@ def _tell_extra(module: ModuleType) -> bool:
 
     def updated(self: Any, kind: Any, in_place: Any, elsewhere: Any, y: Any, /, copy: Any, xp: Any) -> Any:
         x = self._x
-        if not isinstance(x, Array) or not isinstance(getattr(kind, "value", None), str):
+        if not isinstance(x, Array):
             return updates(self, kind, in_place, elsewhere, y, copy=copy, xp=xp)
         if copy is False:
             raise MutationError(f"arrays do not change: leave out copy=False{where()}")

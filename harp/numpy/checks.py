@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from harp.errors import ArgumentError, DTypeError, IntegerRangeError, MutationError, ShapeError
@@ -13,7 +15,7 @@ from harp.trace.index.polynomial import Index
 from harp.trace.scalar.dtypes import DType, bool_, i64, u64
 from harp.trace.sizes.scope import Relation
 from harp.trace.sizes.size import Size, ask, describe, resolve, to_index
-from harp.trace.source_locations import calling_frame, is_ignored, where
+from harp.trace.source_locations import is_ignored, where
 
 
 def as_positions(what: str, value: object) -> Array:
@@ -50,7 +52,7 @@ def require_in_new_array(name: str, inplace: bool) -> None:
     """Raise ArgumentError where an array is to change, MutationError in a statement that drops the new one."""
     if inplace:
         raise ArgumentError(f"arrays do not change: {name} returns the new one; leave out inplace=True{where()}")
-    if is_ignored(calling_frame()):
+    if is_ignored(sys._getframe(2)):
         raise MutationError(f"arrays do not change, so {name} returns another one: write x = {name}(x, ...){where()}")
 
 

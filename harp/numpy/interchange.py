@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from harp.config import CPU
-from harp.errors import ArgumentError, HarpError, InterchangeError
+from harp.errors import ArgumentError, HarpError, InterchangeError, MissingPackageError
+from harp.locks import importing
 from harp.trace.array.array import Array, from_numpy
 from harp.trace.array.conversions import STANDARDS, require_device
 from harp.trace.array.primitives import as_array
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DType, Kind, as_dtype
-from harp.trace.source_locations import where
+from harp.trace.source_locations import plural, where
 
 __all__ = [
     "__array_api_version__",
@@ -60,6 +62,35 @@ def _imported(x: Any) -> np.ndarray[Any, np.dtype[Any]]:
         raise
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InterchangeError(f"its memory cannot be shared: {error}; convert it with asarray{where()}") from None
+
+
+def to_arrow(x: Array, schema: object) -> tuple[object, object]:
+    """A vector in Arrow's C data interface, which libraries of tables read: read-only and not copied, but for bool.
+
+    Raises InterchangeError for other numbers of axes and for dtypes that Arrow does not have, MissingPackageError.
+    """
+    values = x._concrete("the memory of the values")
+    name = values.dtype.name
+    if values.ndim != 1:
+        raise InterchangeError(f"a column has one axis, and the array {plural(values.ndim, 'axes')}{where()}")
+    if name not in _COLUMNS:
+        raise InterchangeError(f"Arrow has no numbers of {name}; convert them with .astype{where()}")
+    try:
+        with importing:
+            arrow = import_module("nanoarrow")
+    except ImportError:
+        advice = "install harp-compiler[arrow], or give np.asarray(x)"
+        raise MissingPackageError(f"Arrow's columns need the package nanoarrow; {advice}{where()}") from None
+    kind, memory = getattr(arrow, _COLUMNS[name])(), np.ascontiguousarray(values)
+    if memory.dtype == bool:
+        memory = np.packbits(memory.view(np.uint8), bitorder="little")
+    column: Any = arrow.c_array_from_buffers(kind, len(values), [None, memory])
+    result: tuple[object, object] = column.__arrow_c_array__(schema)
+    return result
+
+
+_NUMBERS = (*(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)), "float16", "float32", "float64")
+_COLUMNS = {"bool": "bool_", **{name: name for name in _NUMBERS}}  # nanoarrow's names
 
 
 def _through(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from harp.errors import ArgumentError
 from harp.locks import importing
 from harp.numpy import cumulative, reductions
+from harp.numpy.checks import require_in_new_array
 from harp.numpy.creation import full
 from harp.numpy.elementwise import where as choose
 from harp.numpy.joining import concatenate
@@ -141,9 +142,9 @@ class Methods:
 
     def at(self, a: object, indices: object, b: object = None, *, inplace: bool = False) -> Array:
         """The array with the function of the elements at these indices, and of `b`, in their place: arrays do not
-        change, so it is returned. Raises ArgumentError for `inplace=True`, and for functions without such an update."""
-        if inplace:
-            raise ArgumentError(f"arrays do not change: {self.name}.at returns the new one; leave out inplace{place()}")
+        change, so it is returned. Raises ArgumentError for `inplace=True`, and for functions without such an update,
+        MutationError in a statement that drops it."""
+        require_in_new_array(f"{self.name}.at", inplace)
         elements = as_array(a).at[indices]
         if self.ufunc.nin == 1:
             return elements.apply(self.function)

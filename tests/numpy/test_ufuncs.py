@@ -8,7 +8,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, MutationError, ShapeError
 from harp.numpy.ufuncs import _OF_AT
 
 # NumPy warns where results say it all, and gives heaviside of integers as float64.
@@ -77,9 +77,11 @@ def test_at_returns_the_new_array(name):
 def test_at_of_one_argument_and_what_it_cannot_do():
     np.testing.assert_array_equal(np.asarray(hnp.negative.at(np.ones(3), [0, 0])), [-1, 1, 1])
     with pytest.raises(ArgumentError, match=r"x\.at\[index\]\.set\(harp\.numpy\.hypot"):
-        hnp.hypot.at(np.ones(3), [0], 2.0)
+        assert hnp.hypot.at(np.ones(3), [0], 2.0)
     with pytest.raises(ArgumentError, match="leave out inplace"):
         hnp.add.at(np.ones(3), [0], 2.0, inplace=True)
+    with pytest.raises(MutationError, match=r"write x = add\.at\(x"):
+        hnp.add.at(np.ones(3), [0], 2.0)
     with pytest.raises(ShapeError, match=r"subtract\.reduce over axis 0 of size 0 has no value"):
         hnp.subtract.reduce(np.ones(0))
     with pytest.raises(ArgumentError, match="needs an initial"):

@@ -17,10 +17,10 @@ from harp.errors import ArgumentError
 from harp.trace.array import indexing
 from harp.trace.array.array import Array, from_numpy, node_of
 from harp.trace.array.foreign import honest
-from harp.trace.array.index_plan import as_index_array, is_data, plan, with_positions
-from harp.trace.array.primitives import emit, known_numbers, python_constant
+from harp.trace.array.index_plan import is_data, plan, single_bool, with_positions
+from harp.trace.array.primitives import emit, python_constant
 from harp.trace.graph.node import Gather
-from harp.trace.scalar.dtypes import DType, Kind, NDArray
+from harp.trace.scalar.dtypes import DType, NDArray
 from harp.trace.scalar.expr import Const, const
 from harp.trace.sizes.levels import current
 from harp.trace.source_locations import where
@@ -45,10 +45,8 @@ def getitem(array: Array, key: object) -> Array:
     keys = with_positions(node_of(array), keys) if current() is not None else keys
     if not any(map(is_data, keys)):
         return indexing.getitem(array, keys)
-    if len(keys) == 1:
-        single = as_index_array(keys[0])
-        if single.ndim == 0 and single.kind.kind is Kind.BOOL and (known := known_numbers(single)) is not None:
-            return indexing.getitem(indexing.getitem(array, None), slice(int(known)))  # x[True] is x[None]
+    if len(keys) == 1 and (known := single_bool(keys[0])) is not None:
+        return indexing.getitem(indexing.getitem(array, None), slice(int(known)))  # x[True] is x[None]
     return gather(array, keys, None)
 
 

@@ -111,8 +111,8 @@ class Conversions:
             raise InterchangeError(f"an array of {value.dtype} cannot be shared by DLPack: {error}{where()}") from None
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """A vector as Arrow's C data, in its own dtype, as the protocol allows where another schema is asked for."""
-        result: tuple[object, object] = FUNCTIONS["to_arrow"](self)
+        """A vector as a column of Arrow, by the package nanoarrow."""
+        result: tuple[object, object] = FUNCTIONS["to_arrow"](self, requested_schema)
         return result
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -87,6 +87,15 @@ def is_data(item: object) -> bool:
     return isinstance(item, (list, bool))
 
 
+def single_bool(item: object) -> bool | None:
+    """The value of a single bool, where it is known."""
+    if not is_data(item) or isinstance(item, list) or getattr(item, "ndim", None):
+        return None
+    mask = as_index_array(item)
+    known = known_numbers(mask) if mask.kind.kind is Kind.BOOL else None
+    return None if known is None else bool(known)
+
+
 def as_index_array(item: object) -> Array:
     """Integers or a mask as an array. Raises ArgumentError for what is neither, ShapeError for rows of
     different lengths."""

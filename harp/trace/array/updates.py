@@ -15,10 +15,10 @@ from harp.errors import DTypeError, ShapeError
 from harp.lazy import FUNCTIONS
 from harp.trace.array.advanced import CLIP, gather, getitem, mode_of
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.index_plan import as_index_array, integers_as_data, is_data, plan, with_positions
+from harp.trace.array.index_plan import as_index_array, integers_as_data, is_data, plan, single_bool, with_positions
 from harp.trace.array.indexing import Selection, Taken, fill_ellipsis
 from harp.trace.array.indexing import select as select_keys
-from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, known_numbers, map_
+from harp.trace.array.primitives import broadcast_shapes, common_dtype, emit, expand_to, map_
 from harp.trace.graph import view
 from harp.trace.graph.node import MapReduce, Node, Put, Scatter, positions
 from harp.trace.index.bounds import bounded, nonnegative
@@ -49,12 +49,12 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     if how == "subtract":
         return put(array, key, FUNCTIONS["negative"](values), "add", mode, unique)
     keys, kind = key if isinstance(key, tuple) else (key,), Put[how.upper()]
-    bools = [_single_bool(item) for item in keys]
-    if False in bools:
-        return array
+    bools = [single_bool(item) for item in keys]
     keys = tuple(None if known else item for item, known in zip(keys, bools, strict=True))  # x[True] is x[None]
     outside = mode_of(mode)
     updates = node_of(_converted(array, values, kind))
+    if False in bools:
+        return array
     node = node_of(array)
     placed_keys = with_positions(node, keys, leading=True)
     unique |= placed_keys is not keys  # positions of slices
@@ -85,15 +85,6 @@ def put(array: Array, key: object, values: object, how: str, mode: str | None, u
     made: Node = Scatter(base, found.indices, updates, kind, clips, unique, outside is None)
     made = view.permute(made, [found.order.index(axis) for axis in range(len(found.order))])
     return emit(placed(node, found.selection, made, Put.SET), array.weak)
-
-
-def _single_bool(key: object) -> bool | None:
-    """The value of a single bool, where it is known."""
-    if not is_data(key) or isinstance(key, list) or getattr(key, "ndim", None):
-        return None
-    mask = as_index_array(key)
-    known = known_numbers(mask) if mask.kind is bool_ else None
-    return None if known is None else bool(known)
 
 
 def _by_element(node: Node, keys: tuple[object, ...]) -> tuple[object, ...]:
