@@ -130,7 +130,7 @@ promote as in NumPy, but an integer array and a Python float keep the width: int
 | NumPy | `hnp.asarray(x)`, a copy | `np.asarray(x)`, without a copy, read-only |
 | DLPack (torch, JAX, ...) | `hnp.from_dlpack(x)`, without a copy | `torch.from_dlpack(x)`, see below |
 | buffers (`memoryview`, `array.array`) | `hnp.asarray(x)`, a copy | `memoryview(np.asarray(x))` |
-| Arrow (polars, pyarrow, DuckDB) | `hnp.asarray(column)`, a copy | `pl.Series(x)`, with nanoarrow; only bools are copied |
+| Arrow (polars, pyarrow, DuckDB) | `hnp.asarray(column)`, a copy | `pl.Series(x)`, by nanoarrow; bools are copied |
 | tables and files (pandas, xarray, h5py, zarr) | as an argument, a copy | `pd.Series(x)`, `file["x"] = x` |
 | pickle, copy | `pickle.loads` | `pickle.dumps`; `copy.copy(x)` and `copy.deepcopy(x)` are `x` |
 
