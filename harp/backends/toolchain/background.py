@@ -14,7 +14,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from harp.backends.toolchain.cache import keeps_entries
+from harp.backends.toolchain import cache
 from harp.config import log
 from harp.errors import HarpError
 from harp.locks import forkable_lock
@@ -133,7 +133,7 @@ def _await_at_end() -> None:
 @atexit.register
 def _end() -> None:
     try:
-        if _worker.thread and keeps_entries():
+        if _worker.thread and cache.ready() is not None:
             with announced("compiling programs for the next run; an interrupt leaves them for then"):
                 wait_for_compilers()
     except KeyboardInterrupt:

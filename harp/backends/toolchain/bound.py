@@ -27,6 +27,8 @@ _HOUR = 3600.0
 _ENTRY = re.compile(r"([0-9a-f]{64}\.(so|o|cl)|[a-z]+-[0-9a-f]{64}\.json)")
 _TEMPORARY = re.compile(rf"\.({_ENTRY.pattern}|limit)\.[0-9a-f]{{8}}")
 _WRITTEN, _HITS, _LIMIT = "written", "hits", "limit"
+# The file whose bytes are the claims of processes on entries (`claims.py`).
+CLAIMS = "claims"
 _COUNTING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -149,7 +151,7 @@ def shrink(directory: int, most: int) -> None:
 def clear(directory: int) -> int:
     """Remove all entries and counts; returns the number of entries."""
     all_entries = entries(directory)
-    for name in (*(entry.name for entry in all_entries), _HITS, _WRITTEN):
+    for name in (*(entry.name for entry in all_entries), _HITS, _WRITTEN, CLAIMS):
         _unlink(directory, name)
     return len(all_entries)
 

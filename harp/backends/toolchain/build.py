@@ -14,6 +14,7 @@ from typing import NamedTuple
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source, Unit
 from harp.backends.toolchain import cache
+from harp.backends.toolchain.claims import claimed
 from harp.backends.toolchain.compilers import Family, Toolchain
 from harp.backends.toolchain.leftovers import scratch
 from harp.backends.toolchain.library import included, write
@@ -67,15 +68,22 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
     toolchain = find_toolchain()
     if toolchain is None:
         raise ToolchainError(f"there is no C compiler; {_ADVICE}")
-    flags = (*base_flags(toolchain), *options.flags())
-    key = cache_key(source.units, flags, toolchain)
+    key = cache_key(source.units, (*base_flags(toolchain), *options.flags()), toolchain)
     stored = None if again else cache.get_library(key)
-    if stored is not None:
-        _count(source, "cache_hits")
-        return BuiltLibrary(stored, key)
+    if stored is None:
+        with claimed(key) as was_awaited:
+            stored = cache.get_library(key) if was_awaited and not again else None
+            if stored is None:
+                return _built(source, options, key, toolchain, again)
+    _count(source, "cache_hits")
+    return BuiltLibrary(stored, key)
+
+
+def _built(source: Source, options: CompileOptions, key: str, toolchain: Toolchain, again: bool) -> BuiltLibrary:
+    """The library from the compiler, which the cache keeps if it can."""
     _count(source, "cache_misses")
     try:
-        library = _compile(source, flags, toolchain)
+        library = _compile(source, (*base_flags(toolchain), *options.flags()), toolchain)
     except ToolchainError:
         if not examine_again(toolchain):
             raise

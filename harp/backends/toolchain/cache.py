@@ -1,4 +1,4 @@
-"""The disk cache: one file per entry, written whole and renamed into place; no lock, no index, no pickle.
+"""The disk cache: one file per entry, written whole and renamed into place; no index, no pickle.
 
 An entry ends with the SHA-256 of its name and content. (The system's loader ignores bytes behind the end of a library,
 so the digest can stand there.) So an entry that is damaged, truncated, or under the name of another is noticed before
@@ -76,9 +76,9 @@ def prepare(directory: Path) -> str | None:
     return reason if reason or os.access(directory, os.W_OK | os.X_OK) else "cannot be written to"
 
 
-def keeps_entries() -> bool:
-    """Whether the next process finds what is put into the cache now."""
-    return any(prepare(place) is None for place in _shared_places())
+def ready() -> Path | None:
+    """The directory, made if it was missing, in which other processes find what is put into the cache now; or None."""
+    return next((place for place in _shared_places() if prepare(place) is None), None)
 
 
 def directory() -> Path | None:

@@ -1,0 +1,131 @@
+"""Claims: where several processes need the same program at once, one compiles it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from harp.backends.toolchain import cache, claims
+
+KEY = "ab" * 32
+# Holds a claim, says so, and ends when it reads a line.
+HOLDER = f"""
+import sys
+from harp.backends.toolchain.claims import claimed
+with claimed({KEY!r}) as was_awaited:
+    print(was_awaited, flush=True)
+    sys.stdin.readline()
+"""
+# Waits for the beginning, and compiles a program.
+PROGRAM = """
+import sys
+import numpy as np
+import harp
+f = harp.jit(lambda x: x * 3 + 1)
+print(flush=True)
+sys.stdin.readline()
+assert (f(np.ones(3)) == 4).all()
+harp.wait_for_compilers()
+print(harp.stats()["compiler_runs"])
+"""
+
+
+@pytest.fixture
+def directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARP_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def start(code):
+    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def holder(directory):
+    with start(HOLDER) as process:
+        assert process.stdout.readline() == "False\n"
+        yield process
+        process.kill()
+
+
+def test_one_of_many_processes_compiles(directory):
+    processes = [start(PROGRAM) for _ in range(4)]
+    for process in processes:
+        process.stdout.readline()
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    runs = [int(process.communicate(timeout=300)[0]) for process in processes]
+    names = [path.name for path in directory.iterdir() if path.name.endswith(".so")]
+    assert sum(runs) <= len(names), "each library was compiled once"
+    assert (directory / "claims").stat().st_size == 0
+
+
+def test_nobody_waits_for_another_entry(holder):
+    with claims.claimed("cd" * 32) as was_awaited:
+        assert not was_awaited
+
+
+def test_the_claim_ends_with_its_holder(holder):
+    started = time.monotonic()
+    os.kill(holder.pid, signal.SIGKILL)
+    with claims.claimed(KEY) as _:
+        assert time.monotonic() - started < claims.PATIENCE / 2
+
+
+def test_a_suspended_holder_is_awaited_for_a_while_only(holder, monkeypatch, caplog):
+    os.kill(holder.pid, signal.SIGSTOP)
+    monkeypatch.setattr(claims, "PATIENCE", 0.1)
+    with claims.claimed(KEY) as was_awaited:
+        assert was_awaited
+    os.kill(holder.pid, signal.SIGCONT)
+
+
+def test_an_interrupt_ends_the_wait(holder):
+    code = f"from harp.backends.toolchain.claims import claimed\nprint(flush=True)\nwith claimed({KEY!r}): pass"
+    with start(code) as process:
+        process.stdout.readline()
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == -signal.SIGINT
+
+
+@pytest.mark.parametrize("reason", ["no directory", "no locks", "in the way"])
+def test_without_claims_each_process_compiles(directory, monkeypatch, reason):
+    if reason == "no directory":
+        monkeypatch.setattr(cache, "ready", lambda: None)
+    elif reason == "in the way":
+        (directory / "claims").mkdir(parents=True)
+    else:
+
+        def refused(*_):
+            raise OSError("no locks available")
+
+        monkeypatch.setattr(claims.fcntl, "lockf", refused)
+    with claims.claimed(KEY) as was_awaited:
+        assert not was_awaited
+
+
+def test_forked_children_do_not_hold_it(holder, directory):
+    holder.stdin.write("\n")
+    holder.stdin.flush()
+    holder.wait()
+    code = f"""
+import os, sys
+from harp.backends.toolchain.claims import claimed
+with claimed({KEY!r}):
+    if os.fork() == 0:
+        print(flush=True)
+        sys.stdin.readline()
+        os._exit(0)
+"""
+    with start(code) as process:
+        process.stdout.readline()
+        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            time.sleep(0.01)
+        with claims.claimed(KEY) as was_awaited:
+            assert not was_awaited
+        process.stdin.write("\n")
