@@ -145,7 +145,6 @@ RECURSIVE = {
         "backends/c_family/scalar": "conversion literal",
         "backends/c_family/values": "_is_rounded",
         "backends/opencl/build": "_expanded",
-        "backends/toolchain/build": "build",
         "foreign/signature": "_value",
         "random/normal": "normal",
         "trace/array/numpy_functions": "is_traced",
