@@ -10,8 +10,8 @@ entries that have the same text are one. `standalone.h` stands for the process. 
 so that several such files can be linked.
 
 What flags say where a program is compiled for this process is said by pragmas: only the products of the library are
-contracted, and integers wrap. Where the machine has no fused multiply-add, or NAME_PORTABLE is defined, these products
-are plain loops with the same bits.
+contracted, and integers wrap. Where the machine has no fused multiply-add, for compilers that do not have gcc's
+language, or if NAME_PORTABLE is defined, these products are plain loops with the same bits.
 """
 
 from __future__ import annotations
@@ -46,22 +46,28 @@ _PRAGMAS = {"-fno-tree-loop-if-convert": "no-tree-loop-if-convert"}
 _FUSED = "-ffp-contract=fast"
 
 _HEAD = """\
-#if defined(__FAST_MATH__) || __FLT_EVAL_METHOD__ == 2
+#if defined(__FAST_MATH__) || (defined(__FLT_EVAL_METHOD__) && __FLT_EVAL_METHOD__ == 2)
 #error "this computes other numbers: without -ffast-math, -Ofast and the x87 (-msse2 -mfpmath=sse), please"
 #endif
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #pragma clang diagnostic ignored "-Wunused-function"
-#else
+#elif defined(__GNUC__)
 #pragma GCC optimize("fp-contract=off", "wrapv", "no-math-errno", "no-trapping-math")
 #pragma GCC optimize("tree-vectorize", "vect-cost-model=dynamic")
 #pragma GCC diagnostic ignored "-Wpsabi"
+#elif defined(_MSC_VER)
+#pragma fp_contract(off)
+#else
+#pragma STDC FP_CONTRACT OFF
 #endif
+#if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wunused-const-variable"
 #pragma GCC diagnostic ignored "-Wunused-variable"
+#endif
 """
 _FAST = """\
-#if defined({}_PORTABLE) || !defined(__OPTIMIZE__)
+#if defined({}_PORTABLE) || !defined(__OPTIMIZE__) || !defined(__GNUC__)
 #define HARP_PLAIN
 #elif defined(HARP_FMA) && !defined(__FMA__) && !defined(__ARM_FEATURE_FMA)
 #define HARP_PLAIN
@@ -88,12 +94,12 @@ _FUSING = """\
 #endif
 """
 _WITH_PRAGMA = """\
-#if !defined(__clang__)
+#if !defined(__clang__) && defined(__GNUC__)
 #pragma GCC push_options
 #pragma GCC optimize("{}")
 #endif
 {}
-#if !defined(__clang__)
+#if !defined(__clang__) && defined(__GNUC__)
 #pragma GCC pop_options
 #endif
 """

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "other_compilers.h"
+
+#if defined(__GNUC__)
 void *aligned_alloc(size_t alignment, size_t size);
 void free(void *memory);
 double fabs(double);
@@ -19,6 +22,7 @@ double copysign(double, double);
 float copysignf(float, float);
 double fmod(double, double);
 float fmodf(float, float);
+#endif
 
 /* What programs and the process find in each other's libraries. */
 #if defined(_WIN32)
@@ -28,6 +32,7 @@ float fmodf(float, float);
 #endif
 
 /* Complex numbers. */
+#if defined(__GNUC__)
 typedef float _Complex harp_c64;
 typedef double _Complex harp_c128;
 #define harp_complex_c64(a, b) __builtin_complex(a, b)
@@ -36,6 +41,7 @@ typedef double _Complex harp_c128;
 #define harp_real_c128(a) (__real__(a))
 #define harp_imag_c64(a) (__imag__(a))
 #define harp_imag_c128(a) (__imag__(a))
+#endif
 
 /* A call left in a loop would keep it from being vectorised. */
 #define HARP_INLINE static inline __attribute__((always_inline, unused))

@@ -9,9 +9,7 @@
 
 /* Generated code compares unsigned numbers with zero, fills buffers in parts, and may leave a part, or one of a
  * program's sizes, unread. */
-#if defined(__clang__)
-#pragma clang diagnostic ignored "-Wunknown-warning-option"
-#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
+#if defined(__clang__) || !defined(__GNUC__)
 #define HARP_UNROLL(n)
 #define HARP_INDEPENDENT
 #else
@@ -20,9 +18,15 @@
 #define HARP_UNROLL(n) HARP_PRAGMA(GCC unroll n)
 #define HARP_INDEPENDENT HARP_PRAGMA(GCC ivdep)
 #endif
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wunknown-warning-option"
+#pragma clang diagnostic ignored "-Wbitwise-instead-of-logical"
+#endif
+#if defined(__GNUC__)
 #pragma GCC diagnostic ignored "-Wtype-limits"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+#endif
 
 /* Memory. */
 

@@ -196,3 +196,87 @@ def test_other_compilers_and_machines(tmp_path, machine):
     harp.export({"step": (step, *NETWORK)}, tmp_path, "net")
     # The sign of a NaN, which a batch of none has, is the processor's.
     same_bits(tmp_path, "net", "step", step, cases_of(NETWORK, SIZES[:4]), flags, command, runner)
+
+
+# What a file asks of the C library, for a compiler that has none beside it.
+_MSVC = {
+    "math.h": "#define INFINITY ((float)1e300)\n#define NAN (INFINITY * 0)\n#define isfinite(x) ((x) - (x) == 0)\n"
+    + "".join(f"double {f}(double); float {f}f(float);\n" for f in ("fabs", "floor", "sqrt", "rint"))
+    + "".join(f"double {f}(double, double); float {f}f(float, float);\n" for f in ("copysign", "fmod"))
+    + "double fma(double, double, double); float fmaf(float, float, float);",
+    "stdlib.h": "",
+    "malloc.h": "#include <stddef.h>\nvoid *_aligned_malloc(size_t, size_t); void _aligned_free(void *);",
+    "string.h": "#include <stddef.h>\nvoid *memcpy(void *, const void *, size_t); void *memset(void *, int, size_t);\n"
+    "int memcmp(const void *, const void *, size_t);",
+}
+
+
+def ordered(x, k):
+    """Also transposed copies, and integers that wrap."""
+    return hnp.argsort(x, axis=1), hnp.sort(k), hnp.cumsum(x, axis=0).T + 0, k * k * k
+
+
+@pytest.mark.slow
+def test_another_compiler_of_c11(tmp_path):
+    """That knows nothing of gcc's language."""
+    if not shutil.which("tcc"):
+        pytest.skip("needs tcc")
+    step = harp.value_and_grad(loss, argnums=(0, 1))
+    harp.export({"step": (step, *NETWORK)}, tmp_path, "net")
+    same_bits(tmp_path, "net", "step", step, cases_of(NETWORK, SIZES[:4]), (), ("tcc",))
+    harp.export({"ordered": (ordered, f64["n", "m"], i32["n"])}, tmp_path, "order")
+    cases = cases_of((f64["n", "m"], i32["n"]), ((1, 1), (40, 33), (0, 3)))
+    same_bits(tmp_path, "order", "ordered", ordered, cases, (), ("tcc",))
+
+
+@pytest.mark.slow
+def test_what_msvc_reads_has_nothing_of_gnu(tmp_path):
+    """By clang with MSVC's macros and without gcc's, where an extension of GNU is an error."""
+    if not importlib.util.find_spec("ziglang"):
+        pytest.skip("needs ziglang")
+    (tmp_path / "msvc").mkdir()
+    for name, text in _MSVC.items():
+        (tmp_path / "msvc" / name).write_text(text)
+    step = harp.value_and_grad(loss, argnums=(0, 1))
+    entries = {"step": (step, *NETWORK), "ordered": (ordered, f64["a", "b"], i32["a"])}
+    harp.export(entries, tmp_path, "net")
+    command = [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-windows-msvc", "-Imsvc", *STRICT]
+    subprocess.run([*command, "-Wgnu", "-Wno-unused-parameter", "-c", "net.c"], check=True, cwd=tmp_path, timeout=600)
+
+
+_RUST = """
+use std::ptr::null_mut;
+
+extern "C" {
+    fn fit_gradient(w: *const f32, x: *const f32, y: *const f32, out: *mut f32, n: i64, scratch: *mut u8) -> i32;
+}
+
+fn main() {
+    let (mut w, mut gradient) = ([0f32; 3], [0f32; 3]);
+    let (x, y) = ([1f32, 2.0, 3.0, 4.0, 5.0, 7.0], [0.5f32, -0.5]);
+    for _ in 0..100 {
+        let (data, labels, result) = (x.as_ptr(), y.as_ptr(), gradient.as_mut_ptr());
+        assert_eq!(unsafe { fit_gradient(w.as_ptr(), data, labels, result, 2, null_mut()) }, 0);
+        for k in 0..3 { w[k] -= 0.0625 * gradient[k]; }
+    }
+    println!("{} {} {}", w[0].to_bits(), w[1].to_bits(), w[2].to_bits());
+}
+"""
+
+
+@pytest.mark.slow
+def test_caller_in_rust(tmp_path):
+    if not shutil.which("rustc"):
+        pytest.skip("needs rustc")
+    gradient = harp.grad(lambda w, x, y: hnp.mean((hnp.tanh(x @ w) - y) ** 2))
+    harp.export({"gradient": (gradient, f32[3], f32["n", 3], f32["n"])}, tmp_path, "fit")
+    (tmp_path / "main.rs").write_text(_RUST)
+    subprocess.run([GCC, *STRICT, "-O2", "-march=native", "-c", "fit.c"], check=True, cwd=tmp_path)
+    linked = ["-C", "link-arg=fit.o", "-C", "link-arg=-lm"]
+    subprocess.run(["rustc", "main.rs", *linked], check=True, cwd=tmp_path, timeout=600)
+    printed = subprocess.run([str(tmp_path / "main")], check=True, capture_output=True, text=True).stdout
+    w, step = np.zeros(3, np.float32), harp.jit(gradient)
+    x, y = np.array([[1, 2, 3], [4, 5, 7]], np.float32), np.array([0.5, -0.5], np.float32)
+    for _ in range(100):
+        w = w - np.float32(0.0625) * np.asarray(step(w, x, y))
+    assert np.array_equal(np.array(printed.split(), np.uint32), w.view(np.uint32))
