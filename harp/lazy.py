@@ -46,6 +46,8 @@ def namespace(
     def find(name: str) -> Any:
         # Asked for each module in `from harp.numpy import module` too, in the middle of an import: without the lock.
         if name not in names.homes:
+            if any(home == f"{module['__name__']}.{name}" for home, _ in names.homes.values()):
+                raise AttributeError(name)  # Python imports the module now: nobody reads a text, which takes 5 ms
             raise import_module("harp.numpy.missing").no_such_name(module["__name__"], name, listed)
         with importing:
             found = names[name]

@@ -9,10 +9,12 @@ whose loops are C functions by dtype: the fields of a universal function are par
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
 
 import _cffi_backend
 import numpy as np
-import numpy.fft  # now, not when a program is made: a fork may meet a half-done import
+
+from harp.locks import importing
 
 _ffi = _cffi_backend.FFI()
 _ANY = _ffi.typeof("void(*)(void)")
@@ -66,7 +68,8 @@ def _functions() -> list[object] | None:
 
 def _loops() -> list[object] | None:
     """For each transform, its loops for float, double, complex float and complex double, and their data pointers."""
-    functions = getattr(getattr(np.fft, "_pocketfft", None), "pfu", None)
+    with importing:  # a fork waits for this import, too
+        functions = getattr(getattr(import_module("numpy.fft"), "_pocketfft", None), "pfu", None)
     pointers = []
     for name in LOOPS:
         function = getattr(functions, name, None)

@@ -16,12 +16,13 @@ import _cffi_backend
 from harp.backends.options import CompileOptions
 from harp.backends.protocol import Source
 from harp.backends.toolchain import cache
-from harp.backends.toolchain.build import build
 from harp.backends.toolchain.trust import Stored, damage
 from harp.config import log
 from harp.errors import ToolchainError
+from harp.lazy import Names
 from harp.trace.scalar.dtypes import NDArray
 
+_COMPILER = Names({"harp.backends.toolchain.build": "build"})
 _ffi = _cffi_backend.FFI()
 _TYPE_ANY = "void(*)(void)"
 _ANY, _POINTER = _ffi.typeof(_TYPE_ANY), _ffi.typeof("void *")
@@ -119,6 +120,11 @@ def _load(stored: Stored, key: str, names: Sequence[str], keep: bool) -> Library
     return library
 
 
+def import_compiler() -> None:
+    """Import what runs the compiler: programs that the cache has do not need it."""
+    _COMPILER["build"]
+
+
 def find_and_load(key: str, names: Sequence[str], keep: bool = False) -> Library | None:
     """The library that the cache has under a key, if it has these functions and can be loaded."""
     stored = cache.get_library(key)
@@ -138,13 +144,13 @@ def build_and_load(
     Raises ToolchainError.
     """
     if not again:
-        stored, key = build(source, options)
+        stored, key = _COMPILER["build"](source, options)
         try:
             return _load(stored, key, names, keep)
         except OSError as error:
             log.debug("%s cannot be loaded (%s): built again", stored, error)
     try:
-        stored, key = build(source, options, again=True)
+        stored, key = _COMPILER["build"](source, options, again=True)
         return _load(stored, key, names, keep)
     except OSError as error:
         refused = any(word in str(error) for word in ("not permitted", "denied", "failed to map"))

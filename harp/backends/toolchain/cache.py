@@ -9,20 +9,23 @@ temporary directory. If none can, a library stays in memory.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from harp.backends.toolchain import bound, leftovers, trust
+from harp.backends.toolchain import bound, trust
 from harp.backends.toolchain.trust import Stored
 from harp.config import log
+from harp.lazy import Names
 from harp.locks import forkable_lock
 
 _DIGEST = 32
 LIBRARY = ".so"
+# They take as long to import as all else that a program from the cache needs.
+_MODULES = Names({"shutil": "rmtree", "harp.backends.toolchain.leftovers": "private remove_private"})
 _lock = forkable_lock(sys.modules[__name__])
 _private: list[Path] = []
 _warned_of: set[Path] = set()
@@ -56,12 +59,18 @@ def _private_directory() -> Path | None:
     with _lock:
         if not _private or not _private[0].is_dir():
             try:
-                fresh = leftovers.private()
+                fresh = _MODULES["private"]()
             except OSError as error:
                 log.debug("no temporary directory: %s", error)
                 return None
             _private[:] = [fresh]
         return _private[0]
+
+
+@atexit.register
+def _remove_private() -> None:
+    for directory in _private:
+        _MODULES["remove_private"](directory)
 
 
 def prepare(directory: Path) -> str | None:
@@ -259,4 +268,4 @@ def _rename(opened: int, temporary: str, name: str) -> None:
         aside = bound.temporary_name(name)
         os.rename(name, aside, src_dir_fd=opened, dst_dir_fd=opened)
         os.replace(temporary, name, src_dir_fd=opened, dst_dir_fd=opened)
-        shutil.rmtree(aside, ignore_errors=True, dir_fd=opened)
+        _MODULES["rmtree"](aside, ignore_errors=True, dir_fd=opened)

@@ -7,7 +7,6 @@ import hashlib
 import importlib.util
 import json
 import os
-import shutil
 import sys
 from typing import NamedTuple, cast
 
@@ -67,12 +66,18 @@ class Known(NamedTuple):
         return machine.missing(self.features) if self.features else ["what the system does not say of its processor"]
 
 
+def found(word: str) -> str | None:
+    """The path of a program, as by `shutil.which`, whose module takes 6 ms to import."""
+    paths = [word] if os.path.dirname(word) else [os.path.join(folder, word) for folder in os.get_exec_path()]
+    return next((path for path in paths if os.path.isfile(path) and os.access(path, os.X_OK)), None)
+
+
 def key_of(command: tuple[str, ...]) -> str:
     """A key that changes with the compiler's files, also behind a launcher such as ccache, and with the CPU."""
     facts = [*command, machine.system(), machine.facts()]
     for word in command:
         module = importlib.util.find_spec(word) if word == "ziglang" else None
-        path = module.origin if module else shutil.which(word)
+        path = module.origin if module else found(word)
         if path is not None:
             status = os.stat(path)
             facts += [str(status.st_mtime_ns), str(status.st_size)]

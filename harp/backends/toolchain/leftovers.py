@@ -47,9 +47,8 @@ def scratch() -> Iterator[Path]:
 
 
 def private() -> Path:
-    """A directory for the lifetime of this process. Raises OSError."""
+    """A directory for the lifetime of this process, which removes it at its end. Raises OSError."""
     path = _fresh(f"{_PRIVATE}{os.getpid()}-")
-    atexit.register(_remove, path, os.getpid())
     os.mkdir(path, 0o700)
     return Path(path)
 
@@ -59,9 +58,10 @@ def _fresh(prefix: str) -> str:
     return os.path.join(tempfile.gettempdir(), prefix + os.urandom(8).hex())
 
 
-def _remove(directory: str, owner: int) -> None:
-    if os.getpid() == owner:  # not in a forked child: the parent still uses it
-        _remove_tree(directory)
+def remove_private(directory: Path) -> None:
+    """Remove a directory of this process; not in a forked child, for the parent still uses it."""
+    if directory.name.startswith(f"{_PRIVATE}{os.getpid()}-"):
+        _remove_tree(str(directory))
 
 
 def _remove_unused() -> None:

@@ -15,7 +15,6 @@ import os
 import platform
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator
 from itertools import pairwise
@@ -148,7 +147,7 @@ def _candidates() -> Iterator[tuple[str, ...]]:
 
 def _command_words(text: str) -> tuple[str, ...]:
     """The words of a command; a program whose path contains spaces is one word."""
-    if shutil.which(text):
+    if compilers.found(text):
         return (text,)
     try:
         return tuple(shlex.split(text))
@@ -161,7 +160,7 @@ def _search(on_trial: bool = False) -> Toolchain | None:
         _attempts.append(Attempt("none", "HARP_CC=none: no compiler is to be used"))
         return None
     for command in _candidates():
-        program = shutil.which(command[0])
+        program = compilers.found(command[0])
         if program is None:
             _attempts.append(Attempt(shlex.join(command), _NOT_FOUND))
             continue

@@ -119,7 +119,7 @@ def _silent(node: HostCall | Foreign) -> Node:
     return MapReduce(node.shape, (node.token,), Operand(i64, 0) + const(1, i64))
 
 
-def numbered(graph: Graph, has_lapack: bool) -> tuple[Graph, Functions]:
+def numbered(graph: Graph, has_lapack: Callable[[], bool]) -> tuple[Graph, Functions]:
     """The graph, in which functions are numbers, and the functions in the order of these. Without LAPACK functions of
     matrices are functions of Python, too."""
     if not has_node(graph, (HostCall, Foreign)):
@@ -132,7 +132,7 @@ def numbered(graph: Graph, has_lapack: bool) -> tuple[Graph, Functions]:
                 return node
             routine = node.routine
             if isinstance(routine, MatrixFunction):
-                if has_lapack:
+                if has_lapack():
                     return node
                 routine = in_python(routine)
             assert isinstance(routine, PureFunction), "functions are numbered once"

@@ -353,7 +353,7 @@ class JitFunction(Travelling, Generic[P, R]):
         searches = not profiling and (settings.nans or self._search)
         # A search for the origin of a NaN reads the arguments again, so these are not donated.
         donated = () if searches or profiling else call.donated
-        graph, functions = numbered(traced.graph, calls_lapack(self._device))
+        graph, functions = numbered(traced.graph, partial(calls_lapack, self._device))
         check = signature.compile_check()
         with announced(making(function_name(self._function), traced.graph)):
             make, sizes = profiling.program if profiling else program_for, check(*call.sizes)
@@ -458,7 +458,7 @@ class JitFunction(Travelling, Generic[P, R]):
             given = signature.compile_check()(*call.sizes)
             assert given is not None, "the guards of a trace hold for the call that was traced"
             sizes = [scope.origins[s] for s in signature.sizes]
-            graph, _ = numbered(traced.graph, calls_lapack(device))
+            graph, _ = numbered(traced.graph, partial(calls_lapack, device))
             with announced(making(name, traced.graph)):
                 return stages_of(
                     name, graph, call.donated, sizes, given, self._threads, self._check, device, scope.promotion

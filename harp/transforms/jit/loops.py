@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def by_program(graph: Graph, arrays: Sequence[NDArray]) -> list[NDArray] | None:
     begin(CPU)
     if backend_name(CPU) == "numpy":
         return None
-    graph, functions = numbered(graph, calls_lapack(CPU))
+    graph, functions = numbered(graph, partial(calls_lapack, CPU))
     with collected_later(), waiting(), announced(making("a loop outside of jit", graph)):
         program = program_for(graph, CompileOptions(), device=CPU, sizes=())
     captured = [node.captured.array for node in graph.captured]

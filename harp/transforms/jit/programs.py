@@ -28,7 +28,7 @@ from harp.backends.runtime import lapack, memory
 from harp.backends.runtime.arguments import address, reader, room_for_pointers
 from harp.backends.runtime.executable import TOO_MUCH, CExecutable, FirstCExecutable, Interface
 from harp.backends.runtime.host_calls import with_functions
-from harp.backends.runtime.load import find_and_load, pointer
+from harp.backends.runtime.load import find_and_load, import_compiler, pointer
 from harp.backends.runtime.pool import runtime, threads_of_this_thread
 from harp.backends.toolchain.background import later
 from harp.backends.toolchain.cache import count_hit
@@ -99,6 +99,7 @@ def begin(device: str | None) -> None:
     programs share, while this thread imports what lowers graphs."""
     if settings.quick and not _begun and known_device(device or settings.device) == CPU and not may_have_records():
         _begun.append(True)
+        import_compiler()  # the thread cannot import it while this one imports what lowers graphs
         later(_make_shared)
         with compiler_imports(), importing:
             importlib.import_module("harp.transforms.jit.lowering")

@@ -226,12 +226,14 @@ def test_no_temporary_directory(monkeypatch, directory):
     assert list(cache.places()) == [directory]
 
 
-def test_private_directory_is_removed_by_its_process_alone(tmp_path):
+def test_private_directory_is_removed_by_its_process_alone(tmp_path, monkeypatch):
     private = cache._private_directory()
     assert private.stat().st_mode & 0o777 == 0o700
-    leftovers._remove(private, os.getpid() + 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", (os.getpid() + 1).__int__)
+        leftovers.remove_private(private)
     assert private.is_dir()
-    leftovers._remove(private, os.getpid())
+    leftovers.remove_private(private)
     assert not private.exists()
     assert cache._private_directory() != private
 
