@@ -11,13 +11,13 @@ vectors.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from harp.lower.loopir.loops import Alloc, Buffer, Load, LoopKind, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import makes_index_arrays, nest, renamed, sequence
 from harp.lower.rewrite.loop_primitives import Context, split
-from harp.trace.index.polynomial import Loop, as_index
+from harp.trace.index.polynomial import Index, Loop, as_index
 from harp.trace.scalar.dtypes import DType, f32, f64
 from harp.trace.scalar.expr import Apply, Const, Expr, apply, rewrite, walk
 from harp.trace.scalar.ops import INFO, Op
@@ -28,9 +28,9 @@ _SEGMENT, _STRIP = 16, 256
 _MOST = 16
 # A chain with this many times its length of operations has enough independent ones.
 _WIDTH = 4
-# The most values kept from one segment to the next: storing more would cost as much as waiting, and beside functions as
-# much as these.
-_KEPT, _KEPT_BESIDE_FUNCTIONS = 6, 24
+# The most values kept from one segment to the next: storing more would cost as much as waiting. Beside functions they
+# are as many as stay in a cache, for a function that stays in a loop takes the compiler 0.1 s.
+_KEPT, _KEPT_BESIDE_FUNCTIONS = 6, 64
 # The functions that the library has for rows, and the most uses of them in a loop that stay there.
 FUNCTIONS = frozenset(op for op, info in INFO.items() if info.weight >= 12)
 _USES = 6
@@ -40,10 +40,10 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     """The loop over straight code in segments; None if the code has no long chain."""
     if makes_index_arrays(body):
         return None
-    stores = _inlined(body)
-    values = [store.value for store in stores]
-    by_function = _by_function(values)
-    stages = by_function or _by_length(values)
+    stores = _inlined(body, frozenset(Space))
+    by_function = _by_function([store.value for store in stores])
+    stores = stores if by_function else _inlined(body, frozenset({Space.REG}))
+    stages = by_function or _by_length([store.value for store in stores])
     last = max(stages.values(), default=0)
     last += bool(by_function) and last % 2  # stores are no functions
     if last < 2 or reads_what_it_stores(stores):
@@ -54,7 +54,7 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
         return None
     blocks = split(context.fresh, loop.extent, _STRIP)
     head, lane = context.fresh.loop(blocks.length, LoopKind.SIMD)
-    if not blocks.heads or not head:
+    if not head or not (blocks.heads or by_function):  # one strip is enough to fill a processor
         return None
     room, found = (as_index(_STRIP),), _tiles(kept, stages)
     tiles = [Buffer(f"kept{number}", dtype, room, Space.LOCAL) for number, dtype in enumerate(found.dtypes)]
@@ -116,13 +116,13 @@ def _tiles(kept: Mapping[Expr, int], stages: Mapping[Expr, int]) -> _Tiles:
     return found
 
 
-def _inlined(body: Stmt) -> list[Store]:
-    """The stores to memory, with the values of variables inlined."""
-    values: dict[Buffer, Expr] = {}
+def _inlined(body: Stmt, spaces: Set[Space]) -> list[Store]:
+    """The stores to memory. A load of an element in these spaces that was stored before is the value stored there."""
+    values: dict[tuple[Buffer, tuple[Index, ...]], Expr] = {}
     stores: list[Store] = []
 
     def leaf(e: Expr) -> Expr:
-        return values.get(e.buffer, e) if isinstance(e, Load) else e
+        return values.get((e.buffer, e.index), e) if isinstance(e, Load) and not e.conditions else e
 
     def visit(s: Stmt) -> None:
         if isinstance(s, Alloc):
@@ -132,9 +132,9 @@ def _inlined(body: Stmt) -> list[Store]:
                 visit(part)
         elif isinstance(s, Store):
             value = rewrite((s.value,), leaf)[0]
-            if s.buffer.space is Space.REG:
-                values[s.buffer] = value
-            else:
+            if s.buffer.space in spaces:
+                values[s.buffer, s.index] = value
+            if s.buffer.space is not Space.REG:
                 stores.append(Store(s.buffer, s.index, value))
 
     visit(body)

@@ -154,3 +154,26 @@ def test_tiles_of_values_that_nothing_needs_any_more_are_used_again():
     for k in range(15):
         expected = np.sin(expected) * 1.01 + k
     np.testing.assert_allclose(harp.jit(chain)(x), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_functions_in_the_gradient_of_a_long_chain_are_calls(dtype):
+    """Also in loops over one strip that store several values for later ones."""
+
+    def chain(x):
+        for k in range(40):
+            x = hnp.sin(x) * 1.01 + k % 3
+        return x.sum()
+
+    g = harp.jit(harp.grad(chain))
+    text = g.lower(np.ones(9, dtype)).loops
+    assert text.count("call map sin") == text.count("sin(") == 39
+    assert text.count("call map cos") == text.count("cos(") == 40
+    for n in SIZES:
+        x = np.random.default_rng(n).normal(size=n).astype(dtype)
+        value, expected = x.astype(np.float64), np.ones(n)
+        for k in range(40):
+            expected *= np.cos(value) * 1.01
+            value = np.sin(value) * 1.01 + k % 3
+        np.testing.assert_allclose(g(x), expected, rtol=1e-3 if dtype == np.float32 else 1e-9, atol=1e-7)
+    assert g.compilations == 1
