@@ -204,5 +204,31 @@ def test_examples(name):
     if name == "expit":  # of harp.numpy
         return
     runner, text = doctest.DocTestRunner(), getattr(special, name).__doc__
-    found = doctest.DocTestParser().get_doctest(text, {**vars(special), name: getattr(special, name)}, name, None, 0)
+    names = {other: getattr(special, other) for other in special.__all__}
+    found = doctest.DocTestParser().get_doctest(text, names, name, None, 0)
     assert runner.run(found).attempted and not runner.failures
+
+
+@pytest.mark.parametrize("name", ["gammaln", "i0", "i0e", "j0"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_derivatives_that_are_functions_of_their_own(name, dtype):
+    """At infinities and poles too, forward, and of second order; the program holds no derivative of the formula."""
+    function, x = getattr(special, name), np.array([-2.5, -1.0, 0.25, 3.0, 30.0], dtype)
+    slopes = {
+        "gammaln": scipy.special.digamma,
+        "i0": scipy.special.i1,
+        "i0e": lambda x: scipy.special.i1e(x) - np.sign(x) * scipy.special.i0e(x),
+        "j0": lambda x: -scipy.special.j1(x),
+    }
+    expected = slopes[name](x.astype(np.float64))
+    rtol = 2e-6 if dtype == np.float32 else 1e-12
+    found = harp.jit(harp.grad(lambda x: function(x).sum()))(x)
+    assert found.dtype == dtype
+    regular = np.isfinite(expected)
+    np.testing.assert_allclose(np.asarray(found)[regular], expected[regular], rtol=rtol, atol=rtol)
+    np.testing.assert_allclose(harp.jvp(function, (x,), (np.ones_like(x),))[1], found, rtol=rtol, equal_nan=True)
+    if dtype == np.float64:
+        near = harp.jacfwd(harp.jacfwd(function))(2.5)
+        step = 1e-5
+        slope = (slopes[name](2.5 + step) - slopes[name](2.5 - step)) / (2 * step)
+        np.testing.assert_allclose(near, slope, rtol=1e-8)

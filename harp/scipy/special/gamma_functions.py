@@ -14,9 +14,9 @@ import math
 from collections.abc import Callable
 
 from harp.errors import ArgumentError
-from harp.scipy.special.formulas import in_double, mapped, number, polynomial
+from harp.scipy.special.formulas import in_double, mapped, number, polynomial, with_slope
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import as_integer
+from harp.trace.array.primitives import as_array, as_integer
 from harp.trace.scalar.expr import Expr, apply, select
 from harp.trace.scalar.formulas import add, equals, is_nan
 from harp.trace.scalar.ops import Op
@@ -51,7 +51,7 @@ def gammaln(x: object) -> Array:
     >>> gammaln(5.0)
     Array(3.17805383)
     """
-    return in_double(log_gamma, x)
+    return _gammaln(as_array(x))
 
 
 def digamma(x: object) -> Array:
@@ -63,6 +63,9 @@ def digamma(x: object) -> Array:
     Array(-0.57721566)
     """
     return in_double(psi, x)
+
+
+_gammaln = with_slope(lambda x: log_gamma(x), lambda _, x: digamma(x))
 
 
 def betaln(a: object, b: object) -> Array:
