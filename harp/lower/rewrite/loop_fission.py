@@ -18,7 +18,7 @@ from harp.lower.loopir.loops import Alloc, Buffer, Load, LoopKind, Seq, Space, S
 from harp.lower.loopir.nests import makes_index_arrays, nest, renamed, sequence
 from harp.lower.rewrite.loop_primitives import Context, split
 from harp.trace.index.polynomial import Index, Loop, as_index
-from harp.trace.scalar.dtypes import DType, f32, f64
+from harp.trace.scalar.dtypes import DType, bool_, f32, f64
 from harp.trace.scalar.expr import Apply, Const, Expr, apply, rewrite, walk
 from harp.trace.scalar.ops import INFO, Op
 
@@ -49,6 +49,8 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     if last < 2 or reads_what_it_stores(stores):
         return None
     kept = _kept(stores, stages, last)
+    if not by_function and any(e.dtype is bool_ for e in kept):  # masks of bytes beside numbers take five times as long
+        return None
     most = _KEPT_BESIDE_FUNCTIONS if by_function else _KEPT
     if any(sum(stages[e] <= stage < until for e, until in kept.items()) > most for stage in range(last)):
         return None
@@ -160,14 +162,18 @@ def reads_what_it_stores(stores: Sequence[Store]) -> bool:
 def _kept(stores: Sequence[Store], stages: Mapping[Expr, int], last: int) -> dict[Expr, int]:
     """The operations that later segments need, and the last of these segments. All stores are in the last segment."""
     until: dict[Expr, int] = {}
-    for e in stages:
-        for a in e.args:
-            if a in stages and stages[a] < stages[e]:
-                until[a] = max(until.get(a, 0), stages[e])
-    for store in stores:
-        if stages.get(store.value, last) < last:
-            until[store.value] = last
+    needs = [(a, stage) for e, stage in stages.items() for a in e.args] + [(store.value, last) for store in stores]
+    for e, stage in needs:
+        if stages.get(e, stage) < stage:
+            for value in e.args if _is_comparison(e) else (e,):
+                if stages.get(value, stage) < stage:
+                    until[value] = max(until.get(value, 0), stage)
     return until
+
+
+def _is_comparison(e: Expr) -> bool:
+    """Whether it is a mask that later segments compute again: loads of bytes beside numbers take longer."""
+    return e.dtype is bool_ and bool(e.args) and not any(a.dtype is bool_ for a in e.args)
 
 
 def _segments(
@@ -177,8 +183,13 @@ def _segments(
     here: dict[Expr, Expr] = {}
     written: dict[int, list[Stmt]] = {stage: [] for stage in range(last + 1)}
 
-    def read(e: Expr, stage: int) -> Expr:
+    def value(e: Expr, stage: int) -> Expr:
         return kept[e] if e in kept and stages[e] < stage else here.get(e, e)
+
+    def read(e: Expr, stage: int) -> Expr:
+        if isinstance(e, Apply) and stages[e] < stage and _is_comparison(e):
+            return apply(e.op, *(value(a, stage) for a in e.operands), cast_to=e.dtype)
+        return value(e, stage)
 
     for e, stage in stages.items():
         assert isinstance(e, Apply)

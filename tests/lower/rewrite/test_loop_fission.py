@@ -177,3 +177,24 @@ def test_functions_in_the_gradient_of_a_long_chain_are_calls(dtype):
             value = np.sin(value) * 1.01 + k % 3
         np.testing.assert_allclose(g(x), expected, rtol=1e-3 if dtype == np.float32 else 1e-9, atol=1e-7)
     assert g.compilations == 1
+
+
+def test_masks_are_computed_again():
+    """A tile of bytes beside tiles of numbers made loops five times as slow."""
+
+    def steps(x):
+        for k in range(5):
+            x = hnp.where(x > 0.3 * k, hnp.exp(-x) + k, hnp.sin(x) + 0.5)
+        return x
+
+    def numpy_steps(x):
+        for k in range(5):
+            x = np.where(x > 0.3 * k, np.exp(-x) + k, np.sin(x) + 0.5)
+        return x
+
+    softplus = harp.grad(lambda x, y: hnp.logaddexp(0, -x * y).mean(), argnums=(0, 1))
+    for function, count in ((two, 2), (steps, 1), (harp.grad(lambda x: steps(x).sum()), 1), (softplus, 2)):
+        assert "bool[" not in harp.jit(function).lower(*[np.ones(3)] * count).loops
+    for n in SIZES:
+        x = np.random.default_rng(n).normal(size=n)
+        np.testing.assert_allclose(harp.jit(steps)(x), numpy_steps(x), rtol=1e-12)
