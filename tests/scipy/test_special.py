@@ -209,7 +209,7 @@ def test_examples(name):
     assert runner.run(found).attempted and not runner.failures
 
 
-@pytest.mark.parametrize("name", ["gammaln", "i0", "i0e", "j0"])
+@pytest.mark.parametrize("name", ["gammaln", "i0", "j0"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_derivatives_that_are_functions_of_their_own(name, dtype):
     """At infinities and poles too, forward, and of second order; the program holds no derivative of the formula."""
@@ -217,7 +217,6 @@ def test_derivatives_that_are_functions_of_their_own(name, dtype):
     slopes = {
         "gammaln": scipy.special.digamma,
         "i0": scipy.special.i1,
-        "i0e": lambda x: scipy.special.i1e(x) - np.sign(x) * scipy.special.i0e(x),
         "j0": lambda x: -scipy.special.j1(x),
     }
     expected = slopes[name](x.astype(np.float64))

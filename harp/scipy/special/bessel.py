@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from harp.numpy.elementwise import sign
 from harp.scipy.special.formulas import mapped, named, number, polynomial, with_slope
 from harp.trace.scalar.expr import Expr, apply, select
 from harp.trace.scalar.formulas import absolute, add, is_infinite
@@ -77,11 +76,10 @@ def _first_kind(order: int, x: Expr) -> Expr:
 _I, _I_SCALED = "Elementwise modified Bessel function of order", "Elementwise exp(-|x|) times the function"
 i1 = mapped("i1", "x", partial(_modified, 1, False), f"{_I} 1, the derivative of `i0`.", "1.0", "0.5651591")
 i1e = mapped("i1e", "x", partial(_modified, 1, True), f"{_I_SCALED} `i1`, without overflow.", "1000.0", "0.01261093")
-_i0 = with_slope(partial(_modified, 0, False), lambda _, x: i1(x))
-_i0e = with_slope(partial(_modified, 0, True), lambda value, x: i1e(x) - sign(x) * value)
+_i0 = with_slope(partial(_modified, 0, False), i1)
 i0 = named("i0", "x", _i0, f"{_I} 0.", "1.0", "1.26606588")
-i0e = named("i0e", "x", _i0e, f"{_I_SCALED} `i0`, without overflow.", "1000.0", "0.01261724")
+i0e = mapped("i0e", "x", partial(_modified, 0, True), f"{_I_SCALED} `i0`, without overflow.", "1000.0", "0.01261724")
 _J = "Elementwise Bessel function of the first kind of order"
 j1 = mapped("j1", "x", partial(_first_kind, 1), f"{_J} 1, the derivative of -`j0`.", "1.0", "0.44005059")
-_j0 = with_slope(partial(_first_kind, 0), lambda _, x: -j1(x))
+_j0 = with_slope(partial(_first_kind, 0), lambda x: -j1(x))
 j0 = named("j0", "x", _j0, f"{_J} 0.", "1.0", "0.76519769")

@@ -65,7 +65,7 @@ def digamma(x: object) -> Array:
     return in_double(psi, x)
 
 
-_gammaln = with_slope(lambda x: log_gamma(x), lambda _, x: digamma(x))
+_gammaln = with_slope(lambda x: log_gamma(x), digamma)
 
 
 def betaln(a: object, b: object) -> Array:
