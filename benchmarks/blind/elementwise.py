@@ -40,6 +40,15 @@ def choices(xp: Namespace, x: Array, y: Array) -> Array:
     return out
 
 
+def leapfrog(xp: Namespace, q: Array, p: Array) -> Array:
+    """Ten steps of a pendulum: twenty sines, one after the other."""
+    for _ in range(10):
+        p = p - 0.05 * xp.sin(q)
+        q = q + 0.1 * p
+        p = p - 0.05 * xp.sin(q)
+    return q * q + p * p
+
+
 def erf(xp: Namespace, x: Array) -> Array:
     """The error function by formula 7.1.26 of Abramowitz and Stegun."""
     a = xp.abs(x)
@@ -73,6 +82,8 @@ KINDS = [
     *both("choice/masks", 70_000, [normal("n"), bits("n", dtype="bool"), integers(0, 100, "n")], chosen),
     *both("power/integers", 100_000, [uniform(0.5, 1.5, "n")], lambda xp, x: x**2 + x**3 - x**5 + x**-2),
     *both("chain/twenty-live", 5000, [uniform(0.2, 1.2, "n")] * 2, twenty_live, tolerance=1e-3),
+    *both("chain/leapfrog", 20_000, [normal("n")] * 2, leapfrog, tolerance=1e-4),
+    *both("chain/softplus", 50_000, [normal("n")] * 2, lambda xp, x, y: xp.logaddexp(0 * x, -x * y)),
     *both("chain/choices", 4000, [case.normal("n")] * 2, choices, tolerance=1e-9),
 ]
 FUNCTIONS = [
