@@ -21,11 +21,11 @@ from harp.numpy.sorting import argsort, searchsorted
 from harp.trace.array.arithmetic import add, divide, equal, in_common, less, multiply, power, remainder, subtract
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import (
-    common_dtype,
     Axis,
     as_array,
     as_named,
     as_tuple,
+    common_dtype,
     known_numbers,
     map_,
     map_reduce,
