@@ -446,6 +446,7 @@ class JitFunction(Travelling, Generic[P, R]):
         True
         """
         with compiler_imports(), importing:
+            from harp.transforms.jit.frozen import frozen_calls
             from harp.transforms.jit.programs import calls_lapack
             from harp.transforms.jit.stages import stages_of  # the compiler: not before it is used
 
@@ -460,9 +461,8 @@ class JitFunction(Travelling, Generic[P, R]):
             sizes = [scope.origins[s] for s in signature.sizes]
             graph, _ = numbered(traced.graph, partial(calls_lapack, device))
             with announced(making(name, traced.graph)):
-                return stages_of(
-                    name, graph, call.donated, sizes, given, self._threads, self._check, device, scope.promotion
-                )
+                found = scope.promotion, frozen_calls(self._function)
+                return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check, device, *found)
 
     def profile(self, *args: Tree, **kwargs: Tree) -> Profile:
         """How long each kernel takes in a call with these arguments, beside what it moves and computes, and what the
