@@ -14,6 +14,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import chain
 from types import CodeType, FunctionType, ModuleType
 
 import numpy as np
@@ -42,7 +43,8 @@ def frozen_calls(function: Callable[..., object]) -> list[str]:
         if not isinstance(current, FunctionType) or current in seen:
             continue
         seen.add(current)
-        for line, name, value in _named(current.__code__, _outer(current), current):
+        names, code = current.__globals__ | _outer(current), _codes(current.__code__)
+        for line, name, value in chain.from_iterable(_named(part, names) for part in code):
             if isinstance(value, FunctionType) and value.__globals__ is current.__globals__:
                 waiting.append(value)
             elif isinstance(getattr(value, "__self__", None), _DRAWING) or any(value == clock for clock in _CLOCKS):
@@ -59,8 +61,16 @@ def _outer(function: FunctionType) -> dict[str, object]:
     return found
 
 
-def _named(code: CodeType, outer: dict[str, object], function: FunctionType) -> Iterator[tuple[int, str, object]]:
-    """The functions that code names, `numpy.random.normal` as one, with their lines; also in functions inside of it."""
+def _codes(code: CodeType) -> list[CodeType]:
+    """The code, and that of the functions inside of it."""
+    found = [code]
+    for part in found:
+        found += [constant for constant in part.co_consts if isinstance(constant, CodeType)]
+    return found
+
+
+def _named(code: CodeType, names: dict[str, object]) -> Iterator[tuple[int, str, object]]:
+    """The functions that code names, `numpy.random.normal` as one, with their lines."""
     name, value, line = "", None, code.co_firstlineno
     for step in dis.get_instructions(code):
         if step.positions is not None and step.positions.lineno is not None:
@@ -68,11 +78,8 @@ def _named(code: CodeType, outer: dict[str, object], function: FunctionType) -> 
         if step.opname in ("LOAD_ATTR", "LOAD_METHOD") and isinstance(value, (ModuleType, type, *_DRAWING)):
             name, value = f"{name}.{step.argval}", getattr(value, step.argval, None)
         elif step.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF"):
-            name, value = str(step.argval), outer.get(step.argval, function.__globals__.get(step.argval))
+            name, value = str(step.argval), names.get(step.argval)
         elif step.opname != "PUSH_NULL":
             name, value = "", None
         if callable(value) and not isinstance(value, type):
             yield line, name, value
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _named(constant, outer, function)

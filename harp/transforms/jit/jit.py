@@ -446,7 +446,6 @@ class JitFunction(Travelling, Generic[P, R]):
         True
         """
         with compiler_imports(), importing:
-            from harp.transforms.jit.frozen import frozen_calls
             from harp.transforms.jit.programs import calls_lapack
             from harp.transforms.jit.stages import stages_of  # the compiler: not before it is used
 
@@ -461,7 +460,7 @@ class JitFunction(Travelling, Generic[P, R]):
             sizes = [scope.origins[s] for s in signature.sizes]
             graph, _ = numbered(traced.graph, partial(calls_lapack, device))
             with announced(making(name, traced.graph)):
-                found = scope.promotion, frozen_calls(self._function)
+                found = scope.promotion, self._function
                 return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check, device, *found)
 
     def profile(self, *args: Tree, **kwargs: Tree) -> Profile:

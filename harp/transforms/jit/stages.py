@@ -25,6 +25,7 @@ from harp.lower.schedule.schedule import Schedule
 from harp.trace.graph.graph import Graph
 from harp.trace.sizes.signature import canonical
 from harp.trace.source_locations import Site
+from harp.transforms.jit.frozen import frozen_calls
 from harp.transforms.jit.lowering import printed, to_be_shown
 
 _ASKED_ONCE = (
@@ -229,7 +230,7 @@ def stages_of(
     check: bool = False,
     device: str = CPU,
     promotion: tuple[str, Site] | None = None,
-    frozen: Sequence[str] = (),
+    function: Callable[..., object] | None = None,
 ) -> Stages:
     """Lower the graph of a function for a device, without compiling. `names` and values of its sizes stand in its
     order."""
@@ -250,5 +251,5 @@ def stages_of(
         tuple(node.name for node in graph.inputs),
         cache(partial(printed, backend.text, lowered.program)),
         "" if promotion is None else f"{promotion[1][0]}:{promotion[1][1]}: {promotion[0]}",
-        tuple(frozen),
+        () if function is None else tuple(frozen_calls(function)),
     )
