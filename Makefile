@@ -85,5 +85,6 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
 
 $(VENV)/%.stamp: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*$(ZIG)]"
+	@echo "pip installs harp and what '$*' needs in $(VENV), once; this may take some minutes"
+	$(BIN)/python -m pip install --disable-pip-version-check --editable ".[$*$(ZIG)]"
 	@touch $@

@@ -9,7 +9,7 @@ from __future__ import annotations
 from harp import sources as _sources  # noqa: F401, isort: skip (before the files that it watches)
 from harp.lazy import Names as _Names
 from harp.lazy import namespace as _namespace
-from harp.trace.keywords import show_notes as _show_notes
+from harp.trace.tracebacks import shorten_uncaught as _shorten_uncaught
 from harp.trace.tracer import trace as trace
 from harp.transforms.jit.jit import jit as jit
 from harp.transforms.jit.loops import by_program as _by_program
@@ -18,7 +18,7 @@ from harp.transforms.running import compile_long_loops as _compile_long_loops
 __version__ = "0.1.0"
 
 _compile_long_loops(_by_program)
-_show_notes()
+_shorten_uncaught()
 
 # All names. All but two functions are imported when they are first used: not every program needs them.
 _NAMES = _Names(

@@ -100,7 +100,7 @@ class PyTreeDef(tuple[object, ...]):
         """What stands in a tree where this one has its leaves. Raises TreeError for another tree."""
         found = flatten_up_to(self, tree)
         if found is None:
-            raise TreeError(f"{tree_text(structure(tree))} does not begin as {self!r}{where()}")
+            raise TreeError(f"flatten_up_to: {tree_text(structure(tree))} does not begin as {self!r}{where()}")
         return found
 
 

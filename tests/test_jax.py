@@ -405,3 +405,8 @@ def test_modules_are_imported_by_the_names_of_jax():
         importlib.import_module("harp.jax.scipy.nothing")
     with pytest.raises(ModuleNotFoundError, match=r"harp\.jax\.sharding"):
         importlib.import_module("harp.jax.sharding")
+
+
+def test_dir_has_public_names_only():
+    assert {name for name in dir(jax) if not name.startswith("__")} == set(jax.__all__)
+    assert {"numpy", "lax", "grad", "jit", "tree"} <= set(dir(jax))

@@ -351,3 +351,7 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         raise no_such_name("harp", name, __all__)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})

@@ -15,6 +15,7 @@ from harp.numpy.indexing import take_along_axis
 from harp.numpy.manipulation import flip, moveaxis
 from harp.numpy.mathematical import logaddexp
 from harp.trace.array.array import Array
+from harp.trace.array.operators import Operand
 from harp.trace.array.primitives import as_array, as_flag, as_integer, normalize_axes, normalize_axis
 from harp.trace.scalar.dtypes import DTypeLike, bool_
 from harp.trace.source_locations import plural, where
@@ -46,7 +47,7 @@ def reduce_prod(operand: object, axes: Axes) -> Array:
     return reductions.prod(array, tuple(axes), dtype=array.kind)
 
 
-def reduce_max(operand: object, axes: Axes) -> Array:
+def reduce_max(operand: Operand, axes: Axes) -> Array:
     """The largest elements over these axes. Raises ShapeError where there are none.
 
     >>> import harp.numpy as hnp
@@ -57,7 +58,7 @@ def reduce_max(operand: object, axes: Axes) -> Array:
     return reductions.max(operand, tuple(axes))
 
 
-def reduce_min(operand: object, axes: Axes) -> Array:
+def reduce_min(operand: Operand, axes: Axes) -> Array:
     """The smallest elements over these axes. Raises ShapeError where there are none.
 
     >>> import harp.numpy as hnp
@@ -119,7 +120,7 @@ def _bitwise(name: str, operation: Callable[..., Array], start: int, operand: ob
     return array
 
 
-def argmax(operand: object, axis: int, index_dtype: DTypeLike = "int64") -> Array:
+def argmax(operand: Operand, axis: int, index_dtype: DTypeLike = "int64") -> Array:
     """The first position of the largest element along an axis, or of the first NaN.
 
     >>> argmax(as_array(1.0)[None], 0, "int32").dtype
@@ -128,7 +129,7 @@ def argmax(operand: object, axis: int, index_dtype: DTypeLike = "int64") -> Arra
     return reductions.argmax(operand, axis).astype(index_dtype)
 
 
-def argmin(operand: object, axis: int, index_dtype: DTypeLike = "int64") -> Array:
+def argmin(operand: Operand, axis: int, index_dtype: DTypeLike = "int64") -> Array:
     """The first position of the smallest element along an axis, or of the first NaN.
 
     >>> import harp.numpy as hnp

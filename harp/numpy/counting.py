@@ -25,6 +25,7 @@ from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import of_one_shape, searchsorted
 from harp.trace.array.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
 from harp.trace.array.array import Array, node_of
+from harp.trace.array.operators import Operand
 from harp.trace.array.primitives import (
     Axis,
     as_array,
@@ -42,7 +43,7 @@ from harp.trace.sizes.size import ask, to_index, unify, wrap
 from harp.trace.source_locations import plural, where
 
 
-def ptp(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def ptp(a: Operand, axis: Axis = None, keepdims: bool = False) -> Array:
     """The largest element minus the smallest over axes; NaN if there is one. Raises ShapeError over no elements.
 
     >>> import harp.numpy as hnp

@@ -25,6 +25,7 @@ _INSTEAD = {
         "random_key": "write harp.random.key",
         "remat": "write checkpoint",
         "ShapeDtypeStruct": 'write a dtype with sizes, such as harp.f32["n", 3]',
+        "tensor": "write harp.numpy.array",
         "Tensor": "write harp.Array",
         "tree_map": "write harp.tree.map",
     },
@@ -42,6 +43,17 @@ _INSTEAD = {
         **dict.fromkeys(("rand", "random", "random_sample"), "write uniform(key, shape)"),
         **dict.fromkeys(("randn", "standard_normal"), "write normal(key, shape)"),
         "shuffle": "write permutation",
+    },
+    "harp.nn": {
+        "functional": "its functions are in harp.nn and harp.numpy; docs/from-pytorch.md has a table",
+        **dict.fromkeys(
+            ("BatchNorm1d", "BatchNorm2d", "Conv1d", "Conv2d", "Dropout", "Embedding", "LayerNorm", "Linear", "LSTM"),
+            "a layer is a function of parameters that you keep; docs/from-pytorch.md shows how",
+        ),
+        **dict.fromkeys(
+            ("Module", "Parameter", "Sequential"),
+            "a model is a function of a tree of parameters; docs/from-pytorch.md shows how",
+        ),
     },
     "harp.numpy": {
         "cat": "write concatenate",
@@ -67,6 +79,8 @@ def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError
     longer = [k for k in public if len(name) > 3 and k.startswith(name)]
     if module == "harp" and not name.startswith("_") and name in getattr(import_module("harp.jax"), "__all__", ()):
         return AttributeError(f"harp.{name} is not there: it is harp.jax.{name}", name=name)
+    if module == "harp" and not name.startswith("_") and name in import_module("harp.numpy").__all__:
+        return AttributeError(f"harp.{name} is not there: write harp.numpy.{name}", name=name)
     nearest = longer or difflib.get_close_matches(name, public, n=1, cutoff=0.7)
     hint = f"; the nearest name there is {nearest[0]!r}" if nearest else ""
     if of_numpy is not None and name in dir(of_numpy):

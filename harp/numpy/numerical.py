@@ -25,6 +25,7 @@ from harp.trace.array.primitives import (
     as_array,
     as_named,
     as_tuple,
+    common_dtype,
     known_numbers,
     map_,
     map_reduce,
@@ -36,7 +37,7 @@ from harp.trace.graph.node import Node
 from harp.trace.index.division import floordiv
 from harp.trace.index.polynomial import ZERO, Index, loop
 from harp.trace.scalar import dtypes
-from harp.trace.scalar.dtypes import DTypeLike, bool_
+from harp.trace.scalar.dtypes import DTypeLike, Kind, bool_, default_of
 from harp.trace.scalar.expr import apply, const
 from harp.trace.scalar.ops import Op, Reduce
 from harp.trace.sizes.scope import Relation
@@ -371,4 +372,6 @@ def geomspace(
     result = choose(equal(place, 0), first, result)
     if endpoint:
         result = choose(logical_and(equal(place, count - 1), less(0, place)), last, result)
-    return result if dtype is None else result.astype(dtype)
+    common, _ = common_dtype((start, stop))
+    made = common if common.is_inexact else default_of(Kind.FLOAT)
+    return result.astype(made if dtype is None else dtype)

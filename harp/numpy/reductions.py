@@ -17,6 +17,7 @@ from harp.numpy.manipulation import broadcast_to
 from harp.trace.array.arithmetic import equal, subtract
 from harp.trace.array.arithmetic import where_ as choose
 from harp.trace.array.array import Array, marked, node_of
+from harp.trace.array.operators import Operand
 from harp.trace.array.primitives import (
     Axis,
     as_array,
@@ -73,7 +74,7 @@ def _with_initial(result: Array, initial: object, build: Callable[[Expr, Expr], 
 
 
 def sum(
-    a: object,
+    a: Operand,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
@@ -85,6 +86,8 @@ def sum(
 
     `initial` is added to it. Elements where the mask `where` does not hold are left out.
 
+    `axis` is an integer, a tuple of integers, or None for all axes.
+
     >>> import harp.numpy as hnp
     >>> hnp.sum(hnp.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=1)
     Array([3., 7.])
@@ -94,7 +97,7 @@ def sum(
 
 
 def prod(
-    a: object,
+    a: Operand,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     keepdims: bool = False,
@@ -105,6 +108,8 @@ def prod(
     """The product over axes; of no elements, 1. Integers and bool are multiplied in 64 bits unless `dtype` is given.
 
     It is multiplied by `initial`. Elements where the mask `where` does not hold are left out.
+
+    `axis` is an integer, a tuple of integers, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.prod(hnp.asarray([2.0, 3.0, 4.0]))
@@ -145,10 +150,14 @@ def _complex_extreme(reduce: Reduce, array: Array, axes: Sequence[int], keepdims
     return choose(lost, nan, map_(lambda a, b: apply(Op.COMPLEX, a, b), *found))
 
 
-def max(a: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None) -> Array:
+def max(
+    a: Operand, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
+) -> Array:
     """The maximum over axes, and of `initial`; NaN if there is one. Raises ShapeError over no elements without it.
 
     Elements where the mask `where` does not hold are left out; then there must be an `initial`.
+
+    `axis` is an integer, a tuple of integers, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.max(hnp.asarray([[1, 5], [7, 2]]), axis=0)
@@ -157,10 +166,14 @@ def max(a: object, axis: Axis = None, keepdims: bool = False, *, initial: object
     return _extreme(Reduce.MAX, a, axis, keepdims, initial, where)
 
 
-def min(a: object, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None) -> Array:
+def min(
+    a: Operand, axis: Axis = None, keepdims: bool = False, *, initial: object = None, where: object = None
+) -> Array:
     """The minimum over axes, and of `initial`; NaN if there is one. Raises ShapeError over no elements without it.
 
     Elements where the mask `where` does not hold are left out; then there must be an `initial`.
+
+    `axis` is an integer, a tuple of integers, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.min(hnp.asarray([[1, 5], [7, 2]]), axis=0)
@@ -178,8 +191,10 @@ def _truth(reduce: Reduce, x: object, axis: Axis, keepdims: bool) -> Array:
     return marked(result, False)
 
 
-def any(a: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
+def any(a: Operand, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
     """Whether any element is true (not zero), as bool; of no elements, False. A mask `where` leaves elements out.
+
+    `axis` is an integer, a tuple of integers, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.any(hnp.asarray([[0, 1], [0, 0]]), axis=1)
@@ -188,8 +203,10 @@ def any(a: object, axis: Axis = None, keepdims: bool = False, *, where: object =
     return _truth(Reduce.MAX, chosen(a, where, 0), axis, keepdims)
 
 
-def all(a: object, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
+def all(a: Operand, axis: Axis = None, keepdims: bool = False, *, where: object = None) -> Array:
     """Whether all elements are true (not zero), as bool; of no elements, True. A mask `where` leaves elements out.
+
+    `axis` is an integer, a tuple of integers, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.all(hnp.asarray([[True, False], [True, True]]), axis=1)
@@ -230,10 +247,12 @@ def first(reduce: Reduce, array: Array, axis: Axis = None, keepdims: bool = Fals
     return emit(view.insert_axes(node_of(result), axes)) if keepdims and axes else result
 
 
-def argmax(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def argmax(a: Operand, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first maximum, or of the first NaN; in the flattened array if axis is None.
 
     Raises ShapeError over no elements.
+
+    `axis` is an integer, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.argmax(hnp.asarray([1.0, 5.0, 5.0]))
@@ -242,10 +261,12 @@ def argmax(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
     return _first(Reduce.MAX, "argmax", a, axis, keepdims)
 
 
-def argmin(a: object, axis: Axis = None, keepdims: bool = False) -> Array:
+def argmin(a: Operand, axis: Axis = None, keepdims: bool = False) -> Array:
     """The position (int64) of the first minimum, or of the first NaN; in the flattened array if axis is None.
 
     Raises ShapeError over no elements.
+
+    `axis` is an integer, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.argmin(hnp.asarray([3.0, 1.0, 2.0]))
@@ -270,9 +291,11 @@ def _count(array: Array, axes: Sequence[int], keepdims: bool, mask: object) -> S
 
 
 def mean(
-    a: object, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
+    a: Operand, axis: Axis = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, where: object = None
 ) -> Array:
     """The mean over axes; of no elements, NaN. Integers and bool give float64. A mask `where` leaves elements out.
+
+    `axis` is an integer, a tuple of integers, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.mean(hnp.asarray([1, 2, 4]))
@@ -299,7 +322,7 @@ def _over(total: Array, count: object, target: DType) -> Array:
 
 
 def var(
-    a: object,
+    a: Operand,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
@@ -312,6 +335,8 @@ def var(
 
     `correction` is another name for `ddof`. Integers and bool give float64; distances of complex numbers are
     magnitudes. Where n <= ddof the result is NaN or inf. A mask `where` leaves elements out.
+
+    `axis` is an integer, a tuple of integers, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.var(hnp.asarray([1.0, 3.0]), ddof=1)
@@ -357,7 +382,7 @@ def _less(count: Size | int | Array, ddof: object) -> object:
 
 
 def std(
-    a: object,
+    a: Operand,
     axis: Axis = None,
     dtype: DTypeLike | None = None,
     ddof: object = 0,
@@ -368,6 +393,8 @@ def std(
 ) -> Array:
     """The standard deviation over axes, the square root of `var`, also where that overflows or underflows. A mask
     `where` leaves elements out.
+
+    `axis` is an integer, a tuple of integers, or None for all axes.
 
     >>> import harp.numpy as hnp
     >>> hnp.std(hnp.asarray([1.0, 3.0]))

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from harp.errors import TreeError
 from harp.numpy.complexes import imag, real
 from harp.numpy.creation import asarray, full_like, zeros
 from harp.numpy.elementwise import rsqrt, sign, sqrt, square, where
 from harp.optim.transformations import GradientTransformation, following, fraction
 from harp.trace.array.array import Array
+from harp.trace.source_locations import where as place
 from harp.trace.trees import Tree
 from harp.tree import flatten, map, structure, unflatten
 
@@ -75,7 +77,7 @@ def _of_elements(
     def update(updates: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         given, spec = flatten(updates)
         t = following(state.count) if counts else None
-        columns = [structure(updates).flatten_up_to(getattr(state, name)) for name in starts]
+        columns = [_like(updates, name, getattr(state, name)) for name in starts]
         found = []
         for g, *arrays in zip(map(asarray, given), *columns, strict=True):
             new = formula(t, g, *arrays)
@@ -84,6 +86,18 @@ def _of_elements(
         return after, state_class(**({"count": t} if counts else {}), **dict(zip(starts, trees, strict=True)))
 
     return GradientTransformation(init, update)
+
+
+def _like(updates: Any, name: str, stored: Any) -> list[Any]:
+    """The arrays of a state for those of the gradients."""
+    try:
+        return structure(updates).flatten_up_to(stored)
+    except TreeError:
+        given, kept = structure(updates), structure(stored)
+        raise TreeError(
+            f"update: the gradients are {given!r}, but {name} of the state is {kept!r}; begin with init(params) for "
+            f"parameters of that tree{place()}"
+        ) from None
 
 
 def _filled(value: Any, dtype: Any = None) -> Callable[[Array], Array]:

@@ -1,5 +1,5 @@
-"""Windows of so many points, by which samples are weighed, in float64; the number may be a size: NumPy's, and SciPy's
-by name."""
+"""Windows of so many points, by which samples are weighed, computed in float64 and rounded to the default dtype; the
+number may be a size: NumPy's, and SciPy's by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harp.numpy.mathematical import sinc
 from harp.scipy.special.bessel import i0
 from harp.trace.array.arithmetic import astype, divide
 from harp.trace.array.array import Array
-from harp.trace.scalar.dtypes import f64
+from harp.trace.scalar.dtypes import Kind, default_of, f64
 from harp.trace.source_locations import where as place
 
 
@@ -25,13 +25,17 @@ def _places(M: object) -> Array:
     return divide(2.0 * arange(count) - (count - 1), maximum(count - 1, 1))
 
 
+def _rounded(window: Array) -> Array:
+    return astype(window, default_of(Kind.FLOAT))
+
+
 def bartlett(M: object) -> Array:
     """The triangular window, which is 0 at both ends.
 
     >>> bartlett(5)
     Array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    return 1.0 - absolute(_places(M))
+    return _rounded(1.0 - absolute(_places(M)))
 
 
 def hanning(M: object) -> Array:
@@ -40,7 +44,7 @@ def hanning(M: object) -> Array:
     >>> hanning(5)
     Array([0. , 0.5, 1. , 0.5, 0. ])
     """
-    return 0.5 + 0.5 * cos(math.pi * _places(M))
+    return _rounded(0.5 + 0.5 * cos(math.pi * _places(M)))
 
 
 def hamming(M: object) -> Array:
@@ -49,7 +53,7 @@ def hamming(M: object) -> Array:
     >>> hamming(3)
     Array([0.08, 1.  , 0.08])
     """
-    return 0.54 + 0.46 * cos(math.pi * _places(M))
+    return _rounded(0.54 + 0.46 * cos(math.pi * _places(M)))
 
 
 def blackman(M: object) -> Array:
@@ -59,7 +63,7 @@ def blackman(M: object) -> Array:
     Array([-0.  ,  0.34,  1.  ,  0.34, -0.  ])
     """
     x = math.pi * _places(M)
-    return 0.42 + 0.5 * cos(x) + 0.08 * cos(2.0 * x)
+    return _rounded(0.42 + 0.5 * cos(x) + 0.08 * cos(2.0 * x))
 
 
 def kaiser(M: object, beta: object) -> Array:
@@ -68,7 +72,7 @@ def kaiser(M: object, beta: object) -> Array:
     >>> kaiser(3, 2.0).round(4)
     Array([0.4387, 1.    , 0.4387])
     """
-    return divide(i0(sqrt(1.0 - square(_places(M))) * beta), i0(beta))
+    return _rounded(divide(i0(sqrt(1.0 - square(_places(M))) * beta), i0(beta)))
 
 
 # -- SciPy's windows by name ---------------------------------------------------------------------------------------
@@ -178,4 +182,4 @@ def get_window(window: object, Nx: object, fftbins: bool = True) -> Array:
         values = _WINDOWS[name](points, *parameters)
     except TypeError:
         raise ArgumentError(f"window {name!r} has other parameters than {tuple(parameters)}{place()}") from None
-    return where(asarray(size) <= 1, 1.0, values)
+    return _rounded(where(asarray(size) <= 1, 1.0, values))

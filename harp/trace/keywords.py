@@ -11,7 +11,6 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from importlib import import_module
 from types import FrameType, ModuleType, TracebackType
 from typing import Any
@@ -112,25 +111,3 @@ def _candidates(called: str, frame: FrameType) -> Iterator[tuple[str, Callable[.
         yield place, function
     if called in dict(FUNCTIONS):  # a method
         yield f"x.{called}", FUNCTIONS[called]
-
-
-def show_notes() -> None:
-    """From now on errors that nobody has caught are explained before they are shown, by Python or by IPython."""
-    before = sys.excepthook
-
-    def shown(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-        with suppress(Exception):  # the error is shown in any case
-            explain(error)
-        before(kind, error, traceback)
-
-    sys.excepthook = shown
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is not None and not getattr(shell, "custom_exceptions", True):
-        shell.set_custom_exc((TypeError,), _show_in_ipython)
-
-
-def _show_in_ipython(
-    shell: Any, kind: type[BaseException], error: BaseException, traceback: TracebackType, tb_offset: int | None = None
-) -> None:
-    explain(error)
-    shell.showtraceback((kind, error, traceback), tb_offset=tb_offset)

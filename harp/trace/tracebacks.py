@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
+from contextlib import suppress
 from types import CodeType, TracebackType
+from typing import Any
 
 from harp.errors import HarpError, NestingError
 from harp.trace.keywords import explain
@@ -23,7 +26,7 @@ def shorten(error: Exception, function: object = None) -> None:
     while step is not None:
         frames.append(step)
         step = step.tb_next
-    if not frames or (is_of_harp(frames[-1].tb_frame) and not isinstance(error, HarpError)):
+    if not frames or (is_of_harp(frames[-1].tb_frame) and not _is_of_user(error, frames[-1])):
         name = getattr(function, "__qualname__", None)
         if name is None or type(error) is not TypeError or not str(error).startswith(f"{name}() "):
             return
@@ -32,6 +35,13 @@ def shorten(error: Exception, function: object = None) -> None:
         if not is_of_harp(step.tb_frame):
             kept = TracebackType(kept, step.tb_frame, step.tb_lasti, step.tb_lineno)
     error.__traceback__ = kept
+
+
+def _is_of_user(error: Exception, last: TracebackType) -> bool:
+    """Whether an error that was raised in harp is a mistake of the user: harp's own errors, those that `explain` has
+    explained, and names that are not there."""
+    missing = isinstance(error, AttributeError) and last.tb_frame.f_code.co_name in ("find", "__getattr__")
+    return isinstance(error, HarpError) or hasattr(error, "__notes__") or missing
 
 
 _DEEP = 20  # calls of one function inside of each other, which no other function is meant to reach
@@ -64,3 +74,31 @@ def require_no_recursion(error: RecursionError, name: str) -> None:
         "ways of a choice are traced; write a loop, harp.while_loop or harp.fori_loop, or make the number that ends it "
         f"static, with static_argnums\n  at {code.co_filename}:{call.tb_lineno}{': ' if text else ''}{text}"
     ) from None
+
+
+_OF_USER = (TypeError, AttributeError, HarpError)
+
+
+def shorten_uncaught() -> None:
+    """From now on errors that nobody has caught are shortened and explained before they are shown, by Python or by
+    IPython: outside of transforms nothing of harp sees them before."""
+    before = sys.excepthook
+
+    def shown(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
+        with suppress(Exception):  # the error is shown in any case
+            if isinstance(error, _OF_USER):
+                shorten(error)
+                traceback = error.__traceback__
+        before(kind, error, traceback)
+
+    sys.excepthook = shown
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None and not getattr(shell, "custom_exceptions", True):
+        shell.set_custom_exc(_OF_USER, _show_in_ipython)
+
+
+def _show_in_ipython(
+    shell: Any, kind: type[BaseException], error: Exception, traceback: TracebackType, tb_offset: int | None = None
+) -> None:
+    shorten(error)
+    shell.showtraceback((kind, error, error.__traceback__), tb_offset=tb_offset)

@@ -239,3 +239,12 @@ def test_batch_of_optimisers():
     states = harp.vmap(optim.adam(0.1).init)(np.ones((3, 2)))
     _, states = harp.vmap(optim.adam(0.1).update)(np.ones((3, 2)), states)
     assert states[0].count.shape == (3,) and states[0].mu.shape == (3, 2)
+
+
+def test_gradients_of_another_tree_than_the_state():
+    optimiser = harp.optim.adam(0.1)
+    state = optimiser.init({"b": np.ones(2)})
+    with pytest.raises(
+        harp.errors.TreeError, match=r"update: the gradients are PyTreeDef\(\{'a': \*\}\), but mu of .* init"
+    ):
+        optimiser.update({"a": np.ones(2)}, state)

@@ -1,5 +1,8 @@
 """Tracebacks end with the user's line, and have no frame of harp above it, except for mistakes of harp."""
 
+import os
+import subprocess
+import sys
 import traceback
 
 import numpy as np
@@ -131,3 +134,25 @@ def test_recursion_of_others_stays_what_it_is():
     with pytest.raises(RecursionError, match="of a parser") as caught:
         harp.jit(ends)(1.0)
     assert not isinstance(caught.value, errors.HarpError)
+
+
+UNCAUGHT = {
+    "function": ("hnp.reshape(hnp.ones(3), (2, 2))", "3 is not 4\n  at "),
+    "method": ("hnp.ones(3).mean(axes=1)", "x.mean has no axes; write axis"),
+    "name": ("harp.sin", "harp.sin is not there: write harp.numpy.sin"),
+    "method that is missing": ("hnp.ones(3).unsqueeze(0)", "expand_dims"),
+    "change": ("hnp.ones(3).at[0] += 1", "write x = x.at[index].add(value)"),
+}
+
+
+@pytest.mark.parametrize("name", UNCAUGHT)
+def test_uncaught_errors_outside_of_transforms(name, tmp_path):
+    line, message = UNCAUGHT[name]
+    script = tmp_path / "script.py"
+    script.write_text(f"import harp\nimport harp.numpy as hnp\n\n\ndef user():\n    {line}\n\n\nuser()\n")
+    for how, is_short in (("", True), ("full", False)):
+        given = os.environ | {"HARP_TRACEBACK": how}
+        shown = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, env=given).stderr
+        frames = [row for row in shown.splitlines() if row.startswith("  File ")]
+        assert message in shown
+        assert frames[-1].endswith("in user") == is_short, shown

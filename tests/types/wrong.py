@@ -39,6 +39,8 @@ def mistakes() -> None:
     Model().scaled("a")  # error
     Line(hnp.ones(2)).nothing  # error
     Line("a")  # error
+    hnp.sum([1, 2])  # error
+    hnp.argmax("a")  # error
     hnp.sum(hnp.ones(2), axis="a")  # error
     hnp.sort(hnp.ones(2), axis="a")  # error
     hnp.concatenate([hnp.ones(2)], axis="a")  # error

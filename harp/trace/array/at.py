@@ -31,6 +31,11 @@ class At(Generic[T]):
         def __setitem__(self, key, value):
             raise MutationError(f"arrays do not change; write x = x.at[index].set(value){where()}")
 
+        def __getattr__(self, name):
+            raise AttributeError(
+                f"x.at has no {name}: it takes an index first, as in x.at[index].set(value)", name=name
+            )
+
 
 def _in_place(method: str) -> Callable[[object, object], object]:
     """The error for x.at[index] += value and its like."""

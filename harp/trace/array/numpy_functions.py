@@ -72,11 +72,15 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: Sequence[object], options:
     if method == "__call__" and not asked and ufunc.__name__ in _OF_SIZES and len(inputs) == 2:
         if any(isinstance(value, Size) for value in inputs):
             return _of_sizes(ufunc.__name__, *inputs)
+    outputs = options.get("out")
+    changed = (inputs[0],) if method == "at" else outputs if isinstance(outputs, tuple) else ()
+    if not is_traced(inputs) and any(isinstance(value, NumpyFunctions) for value in changed):
+        advice = "write x = x.at[index].add(value)" if method == "at" else "use the result instead of out"
+        raise MutationError(f"{name} would change an array of harp, and those do not change; {advice}{where()}")
     function = _of_elements(ufunc, method)
     if function is None or not set(asked) <= _KEYWORDS.get(method, set()):
         if not is_traced(inputs) and not is_traced(tuple(options.values())):
             return getattr(ufunc, method)(*map(_numbers, inputs), **options)
-        outputs = options.get("out")
         in_place = isinstance(outputs, tuple) and outputs[0] is inputs[0]  # which is what x += y does
         if method == "at" or in_place:
             change = "x = x.at[index].add(value)" if method == "at" else "x = x + y instead of x += y"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Self, SupportsIndex, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, Self, SupportsIndex, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,15 @@ from harp.trace.sizes.size import Size
 from harp.trace.source_locations import where
 
 Axis: TypeAlias = SupportsIndex | Sequence[SupportsIndex] | None  # one or several axes, None for all of them
+
+
+class HasArray(Protocol):
+    """An array of any library: NumPy asks for its numbers in this way."""
+
+    def __array__(self) -> np.ndarray[Any, Any]: ...
+
+
+Operand: TypeAlias = HasArray | complex | Size  # an array or a number, but no list of numbers
 
 
 class Operators:

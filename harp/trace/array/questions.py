@@ -217,7 +217,7 @@ def _of_condition(node: ast.expr, otherwise: str) -> str:
 def _called(node: ast.Call, frame: FrameType, what: str) -> str | None:
     """The remedy for a call, by the function that is called."""
     function, name = _resolved(node.func, frame)
-    if function is range and any(isinstance(part, ast.Div) for part in ast.walk(node)):
+    if what == INTEGER and any(isinstance(part, ast.Div) for part in ast.walk(node)):
         return "divide sizes by //, which makes a size again; / makes a float"
     for builtin, advice in _BUILTINS.items():
         if function is builtin:

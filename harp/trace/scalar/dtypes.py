@@ -315,7 +315,9 @@ def as_dtype(value: object) -> DType:
     except Exception:  # of a name that is none in UTF-8, of an attribute of the user's
         advice = "use for example harp.f32 or np.float32"
         if isinstance(value, int):
-            advice = "a shape is one argument, shape=(2, 3); a view of another shape is x.reshape"
+            advice = (
+                "a shape is one argument, shape=(2, 3), several axes are, axis=(0, 1); for another shape, x.reshape"
+            )
         raise UnsupportedDTypeError(f"{value!r} is not a dtype; {advice}{where()}") from None
     found = OF_NUMPY.get(numpy_dtype if numpy_dtype.isnative else numpy_dtype.newbyteorder("="))
     named = _BY_NAME.get(numpy_dtype.name) if found is None else None

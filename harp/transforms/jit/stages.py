@@ -25,8 +25,13 @@ from harp.lower.schedule.schedule import Schedule
 from harp.trace.graph.graph import Graph
 from harp.trace.sizes.signature import canonical
 from harp.trace.source_locations import Site
+from harp.transforms.jit.frozen import frozen_calls
 from harp.transforms.jit.lowering import printed, to_be_shown
 
+_ASKED_ONCE = (
+    "is asked once, while the function is traced, and all calls use that number: pass it as an argument, or draw it "
+    "with harp.random"
+)
 # The most characters of a polynomial in the summary; its lowest terms are left out.
 _WIDEST = 60
 
@@ -36,7 +41,8 @@ class Stages:
     """What became of a function, stage by stage: print it for a summary, print a part of it, or look at `html()`.
 
     `sizes` says what the sizes of the program are, in their order, and `promotion` where a float32 array first becomes
-    float64; it is empty if none does. In a notebook it shows its page.
+    float64; it is empty if none does. `frozen` names the clocks and the random numbers of Python and NumPy that were
+    asked while the function was traced: later calls use the same numbers. In a notebook it shows its page.
 
     >>> import harp, numpy as np
     >>> print(harp.jit(lambda x: x * 2 + 1).lower(np.ones(3)))
@@ -66,6 +72,7 @@ class Stages:
     _inputs: tuple[str, ...]
     _text: Callable[[], ProgramText]  # made when it is first asked for
     promotion: str = ""  # where a float32 array first becomes float64, and by which operand
+    frozen: tuple[str, ...] = ()  # clocks and random numbers of Python and NumPy, by their lines
 
     def __str__(self) -> str:
         return "\n".join([self._headline(), *self._amounts(), *self._how_to_see()])
@@ -114,8 +121,9 @@ class Stages:
             *lines,
             *([textwrap.fill(f"for {where}", 110, initial_indent="  ", subsequent_indent="    ")] * bool(where)),
             *(
-                [textwrap.fill(self.promotion, 110, initial_indent="  ", subsequent_indent="    ")]
-                * bool(self.promotion)
+                textwrap.fill(text, 110, initial_indent="  ", subsequent_indent="    ")
+                for text in (self.promotion, *(f"{call} {_ASKED_ONCE}" for call in self.frozen))
+                if text
             ),
         ]
 
@@ -222,6 +230,7 @@ def stages_of(
     check: bool = False,
     device: str = CPU,
     promotion: tuple[str, Site] | None = None,
+    function: Callable[..., object] | None = None,
 ) -> Stages:
     """Lower the graph of a function for a device, without compiling. `names` and values of its sizes stand in its
     order."""
@@ -242,4 +251,5 @@ def stages_of(
         tuple(node.name for node in graph.inputs),
         cache(partial(printed, backend.text, lowered.program)),
         "" if promotion is None else f"{promotion[1][0]}:{promotion[1][1]}: {promotion[0]}",
+        () if function is None else tuple(frozen_calls(function)),
     )

@@ -432,3 +432,21 @@ def test_errors():
     ):
         with pytest.raises(error, match=match):
             call()
+
+
+@pytest.mark.parametrize("rows", [3, 0])
+def test_right_sides_of_one_matrix_are_columns_of_one_solution(rows):
+    a, right = RNG.normal(size=(2, 4, 4)) + 4 * np.eye(4), RNG.normal(size=(rows, 2, 4, 2))
+    solve = harp.jit(harp.vmap(linalg.solve, in_axes=(None, 0)))
+    npt.assert_allclose(solve(a, right), np.linalg.solve(a, right), rtol=1e-9)
+    assert "lu_solve" in str(solve.lower(a, right).graph) and "lu_solve" not in "".join(
+        line for line in str(solve.lower(a[0], right[:, 0]).graph).splitlines() if "for each of" in line
+    )
+    vectors, lower = right[:, 0, :, 0], np.tril(a[0])
+    x = np.linalg.solve(a[0], vectors.T)
+    npt.assert_allclose(harp.vmap(linalg.solve, in_axes=(None, 1), out_axes=1)(a[0], vectors.T), x, rtol=1e-9)
+    triangular = harp.vmap(lambda a, b: harp.scipy.linalg.solve_triangular(a, b, lower=True), in_axes=(None, 0))
+    npt.assert_allclose(triangular(lower, vectors), np.linalg.solve(lower, vectors.T).T, rtol=1e-9)
+    slope = harp.vmap(harp.grad(lambda a, b: hnp.sum(linalg.solve(a, b) ** 2)), in_axes=(None, 0))(a[0], vectors)
+    expected = -np.einsum("bi,bj->bij", np.linalg.solve(a[0].T, 2 * x).T, x.T)
+    npt.assert_allclose(slope, expected, rtol=1e-8)

@@ -6,7 +6,7 @@ import pytest
 
 import harp
 import harp.numpy as hnp
-from harp.errors import ArgumentError, ConcretizationError, DTypeError, HarpError, MutationError
+from harp.errors import ArgumentError, ConcretizationError, DTypeError, HarpError, MutationError, UnsupportedDTypeError
 
 METHODS = {
     "all": lambda x: [(x > 0).all(), (x > 0).all(axis=0), (x > 5).any(), (x > 0).any(axis=1)],
@@ -192,3 +192,17 @@ def test_waiting_for_an_array():
     x = hnp.asarray([1.0, 2.0])
     assert x.block_until_ready() is x
     assert harp.jit(lambda x: (x * 2).block_until_ready())(x).tolist() == [2.0, 4.0]
+
+
+def test_at_takes_an_index_first():
+    with pytest.raises(AttributeError, match=r"x\.at has no set: it takes an index first"):
+        hnp.ones(3).at.set(1)
+    with pytest.raises(AttributeError, match="nobody needs a copy"):
+        hnp.ones(3).clone()
+    with pytest.raises(AttributeError, match=r"harp\.numpy\.where\(mask, value, x\)"):
+        hnp.ones(3).masked_fill(True, 0)
+
+
+def test_several_axes_are_one_argument():
+    with pytest.raises(UnsupportedDTypeError, match=r"several axes are, axis=\(0, 1\)"):
+        hnp.ones((2, 2)).sum(0, 1)

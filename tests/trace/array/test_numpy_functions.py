@@ -153,6 +153,24 @@ def test_what_cannot_be_done(call, error, message):
     assert not OUT.any()
 
 
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda x: np.add(x, x, out=x), "use the result instead of out"),
+        (lambda x: np.add(OUT, OUT, out=x), "use the result instead of out"),
+        (lambda x: np.add.reduce(x, out=x), "use the result instead of out"),
+        (lambda x: np.clip(x, 0, 1, out=x), "use the result instead of out"),
+        (lambda x: np.add.at(x, 0, 1), r"write x = x\.at\[index\]\.add"),
+    ],
+    ids=["add", "of NumPy's arrays", "reduce", "clip", "at"],
+)
+def test_ufuncs_change_no_array_of_harp(call, advice):
+    x = hnp.ones(3)
+    with pytest.raises(MutationError, match=advice) as caught:
+        call(x)
+    assert __file__ in str(caught.value) and (np.asarray(x) == 1).all()
+
+
 def test_other_types_get_their_turn():
     class Other:
         __array_ufunc__ = None

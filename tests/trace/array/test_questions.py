@@ -56,6 +56,7 @@ QUESTIONS = [
     (lambda x, n: f"{x[0]:.3f}", r"asks for the text .*print the result of the function instead"),
     (lambda x, n: range(n), r"`range\(n\)` asks .* of n while .*make n static, .*harp\.fori_loop\(0, n, step, start\)"),
     (lambda x, n: range(x.shape[0] / 2), r"divide sizes by //, which makes a size again"),
+    (lambda x, n: x.reshape(x.shape[0] / 2, -1), r"divide sizes by //"),
     (lambda x, n: hnp.zeros(n), r"`hnp\.zeros\(n\)` .*make n static, with static_argnums or static_argnames"),
     (lambda x, n: hnp.arange(n + 1), r"computed from n .*make it static"),
     (lambda x, n: x.reshape(n, -1), r"make n static"),
