@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from harp.trace.graph.graph import Graph
-from harp.trace.graph.matrix_functions import MatrixFunction, MatrixOp
 from harp.trace.graph.node import (
     Constant,
     Contiguous,
@@ -39,7 +38,7 @@ from harp.trace.graph.node import (
 )
 from harp.trace.graph.rebuild import with_inputs
 from harp.trace.graph.row_functions import RowOp
-from harp.trace.graph.view import permute, reshape, view
+from harp.trace.graph.view import permute, view
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Index, Shape
 from harp.trace.scalar.expr import Operand, Position, substitute
@@ -188,31 +187,11 @@ def _custom(node: Custom, inputs: Sequence[Given], size: Index) -> list[Given]:
     return batch_custom(node, inputs, size, batch)
 
 
-_BY_COLUMNS = (MatrixOp.LU_SOLVE, MatrixOp.SOLVE_TRIANGULAR)  # of the last operand
-
-
 def _foreign(node: Foreign, inputs: Sequence[Given], size: Index) -> list[Given]:
-    """A call for each example; or more columns of one, where all of them have the same matrix."""
-    *same, last = inputs
-    by_columns = isinstance(node.routine, MatrixFunction) and node.routine.op in _BY_COLUMNS
-    if by_columns and not any(given.batched for given in same):
-        return _more_columns(node, [given.node for given in same], last.node, size)
+    """A call for each example."""
     operands = tuple(lifted(i, size) for i in inputs)
     foreign = Foreign(node.routine, (size, *node.calls), operands, node.results, node.sizes)
     return [Given(part, True) for part in foreign.parts]
-
-
-def _more_columns(node: Foreign, same: Sequence[Node], right: Node, size: Index) -> list[Given]:
-    """The solutions for [b, ..., n, k] right sides, as those for [..., n, b * k]."""
-    *front, rows, columns = right.shape[1:]
-    last = len(front) + 1  # the axis of the batch, in front of the columns
-    moved = permute(right, (*range(1, last + 1), 0, last + 1))
-    wide = (rows, size * columns)
-    ((_, dtype),) = node.results
-    operands = (*same, reshape(moved, (*front, *wide)))
-    (solved,) = Foreign(node.routine, node.calls, operands, ((wide, dtype),), node.sizes).parts
-    apart = reshape(solved, (*front, rows, size, columns))
-    return [Given(permute(apart, (last, *range(last), last + 1)), True)]
 
 
 def _part(node: Part, inputs: Sequence[Given], size: Index) -> Node:
