@@ -12,7 +12,7 @@ vectors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from harp.lower.loopir.loops import Alloc, Buffer, Load, LoopKind, Seq, Space, Stmt, Store
 from harp.lower.loopir.nests import makes_index_arrays, nest, renamed, sequence
@@ -61,6 +61,9 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     room, found = (as_index(_STRIP),), _tiles(kept, stages)
     tiles = [Buffer(f"kept{number}", dtype, room, Space.LOCAL) for number, dtype in enumerate(found.dtypes)]
     copies = {e: Load(tiles[number], (lane,)) for e, number in found.numbers.items()}
+    for e in dict.fromkeys(e.operands[1] for e in stages if _is_power(e)):
+        tiles.append(Buffer(f"kept{len(tiles)}", e.dtype, room, Space.LOCAL))
+        copies[e] = Load(tiles[-1], (lane,))
     parts = _segments(stores, stages, copies, last)
     whole = sequence(nest(head, renamed(part, {loop: blocks.start + lane})) for part in parts)
     for tile in tiles:
@@ -74,8 +77,15 @@ def is_function(e: Expr) -> bool:
 
 
 def _is_simple_power(e: Apply) -> bool:
-    """Whether it is a power with a constant exponent, which may be some products."""
-    return e.op is Op.POW and isinstance(e.operands[1], Const)
+    """Whether it is a power whose exponent is an integer, or half of one: it may be some products and roots."""
+    exponent = e.operands[-1]
+    return e.op is Op.POW and isinstance(exponent, Const) and float(2 * exponent.value).is_integer()
+
+
+def _is_power(e: Expr) -> TypeGuard[Apply]:
+    """Whether it is a function whose constant exponent is a row of its own: other functions of constants take less time
+    where they are."""
+    return isinstance(e, Apply) and e.op is Op.POW and is_function(e) and isinstance(e.operands[1], Const)
 
 
 def _by_length(values: Sequence[Expr]) -> dict[Expr, int]:
@@ -179,12 +189,13 @@ def _is_comparison(e: Expr) -> bool:
 def _segments(
     stores: Sequence[Store], stages: Mapping[Expr, int], kept: Mapping[Expr, Load], last: int
 ) -> Iterable[Stmt]:
-    """The statements of each segment, in which kept values of earlier segments are loaded."""
+    """The statements of each segment, in which kept values of earlier segments are loaded, and exponents."""
     here: dict[Expr, Expr] = {}
     written: dict[int, list[Stmt]] = {stage: [] for stage in range(last + 1)}
+    written[0] += [Store(place.buffer, place.index, e) for e, place in kept.items() if isinstance(e, Const)]
 
     def value(e: Expr, stage: int) -> Expr:
-        return kept[e] if e in kept and stages[e] < stage else here.get(e, e)
+        return kept[e] if e in kept and stages.get(e, stage) < stage else here.get(e, e)
 
     def read(e: Expr, stage: int) -> Expr:
         if isinstance(e, Apply) and stages[e] < stage and _is_comparison(e):
@@ -193,7 +204,8 @@ def _segments(
 
     for e, stage in stages.items():
         assert isinstance(e, Apply)
-        here[e] = apply(e.op, *(read(a, stage) for a in e.operands), cast_to=e.dtype)
+        operands = (kept[a] if _is_power(e) and a is e.operands[1] else read(a, stage) for a in e.operands)
+        here[e] = apply(e.op, *operands, cast_to=e.dtype)
         if e in kept:
             written[stage].append(Store(kept[e].buffer, kept[e].index, here[e]))
     written[last] += [Store(s.buffer, s.index, read(s.value, last)) for s in stores]

@@ -198,3 +198,25 @@ def test_masks_are_computed_again():
     for n in SIZES:
         x = np.random.default_rng(n).normal(size=n)
         np.testing.assert_allclose(harp.jit(steps)(x), numpy_steps(x), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_with_a_constant_exponent_are_calls(dtype):
+    """With the bits of one that stays in its loop; those that are products and roots stay there."""
+
+    def chain(x):
+        for _ in range(8):
+            x = (x * x + 0.5) ** 0.7 + 0.1 * hnp.sin(x)
+        return x
+
+    x = np.random.default_rng(0).uniform(0.5, 2, 300).astype(dtype)
+    assert harp.jit(chain).lower(x).loops.count("call map pow") == 8
+    assert "call map pow" not in harp.jit(lambda x: [hnp.sin(x + k) ** 1.5 for k in range(8)]).lower(x).loops
+    expected = x.astype(np.float64)
+    for _ in range(8):
+        expected = (expected * expected + 0.5) ** 0.7 + 0.1 * np.sin(expected)
+    np.testing.assert_allclose(harp.jit(chain)(x), expected, rtol=1e-5 if dtype == np.float32 else 1e-13)
+    many = harp.jit(lambda x: [(x + k) ** (0.13 + 0.2 * k) for k in range(8)])
+    assert many.lower(x).loops.count("call map pow") == 8
+    for k, found in enumerate(many(x)):
+        np.testing.assert_array_equal(found, harp.jit(lambda x, k=k: (x + k) ** (0.13 + 0.2 * k))(x))
