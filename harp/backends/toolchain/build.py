@@ -71,8 +71,8 @@ def build(source: Source, options: CompileOptions, *, again: bool = False) -> Bu
     key = cache_key(source.units, (*base_flags(toolchain), *options.flags()), toolchain)
     stored = None if again else cache.get_library(key)
     if stored is None:
-        with claimed(key) as was_awaited:
-            stored = cache.get_library(key) if was_awaited and not again else None
+        with claimed(key):
+            stored = None if again else cache.get_library(key)  # another process may have made it meanwhile
             if stored is None:
                 return _built(source, options, key, toolchain, again)
     _count(source, "cache_hits")

@@ -27,16 +27,16 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @contextlib.contextmanager
-def claimed(key: str) -> Iterator[bool]:
-    """Hold the claim on the entry with this key; whether another process held it, and may have made the entry."""
+def claimed(key: str) -> Iterator[None]:
+    """Hold the claim on the entry with this key. Whoever held it before may have made the entry."""
     handle = _opened()
-    if handle is None:
-        yield False
-        return
     try:  # to close the file gives the claim back
-        yield _wait(handle, int(key, 16) % _BYTES)
+        if handle is not None:
+            _wait(handle, int(key, 16) % _BYTES)
+        yield
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
 def _opened() -> int | None:
@@ -56,17 +56,16 @@ def _opened() -> int | None:
         os.close(directory)
 
 
-def _wait(handle: int, byte: int) -> bool:
-    """Take the claim; whether another process held it. After a while goes on without it."""
+def _wait(handle: int, byte: int) -> None:
+    """Take the claim; after a while goes on without it."""
     if _take(handle, byte):
-        return False
+        return
     end = time.monotonic() + PATIENCE
     with announced("another process compiles the same program"):
         while not _take(handle, byte) and time.monotonic() < end:
             tick()
             require_time()
             time.sleep(_MOMENT)
-    return True
 
 
 def _take(handle: int, byte: int) -> bool:

@@ -40,9 +40,11 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     """The loop over straight code in segments; None if the code has no long chain."""
     if makes_index_arrays(body):
         return None
-    stores = _inlined(body, frozenset(Space))
+    stores = _inlined(body, frozenset({Space.REG}))
     by_function = _by_function([store.value for store in stores])
-    stores = stores if by_function else _inlined(body, frozenset({Space.REG}))
+    if by_function and reads_what_it_stores(stores):
+        stores = _inlined(body, frozenset(Space))
+        by_function = _by_function([store.value for store in stores])
     stages = by_function or _by_length([store.value for store in stores])
     last = max(stages.values(), default=0)
     last += bool(by_function) and last % 2  # stores are no functions
@@ -61,7 +63,7 @@ def fissioned(context: Context, body: Stmt, loop: Loop) -> Stmt | None:
     room, found = (as_index(_STRIP),), _tiles(kept, stages)
     tiles = [Buffer(f"kept{number}", dtype, room, Space.LOCAL) for number, dtype in enumerate(found.dtypes)]
     copies = {e: Load(tiles[number], (lane,)) for e, number in found.numbers.items()}
-    for e in dict.fromkeys(e.operands[1] for e in stages if _is_power(e)):
+    for e in dict.fromkeys(e.operands[1] for e in by_function if _has_exponents(e)):
         tiles.append(Buffer(f"kept{len(tiles)}", e.dtype, room, Space.LOCAL))
         copies[e] = Load(tiles[-1], (lane,))
     parts = _segments(stores, stages, copies, last)
@@ -82,9 +84,9 @@ def _is_simple_power(e: Apply) -> bool:
     return e.op is Op.POW and isinstance(exponent, Const) and float(2 * exponent.value).is_integer()
 
 
-def _is_power(e: Expr) -> TypeGuard[Apply]:
-    """Whether it is a function whose constant exponent is a row of its own: other functions of constants take less time
-    where they are."""
+def _has_exponents(e: Expr) -> TypeGuard[Apply]:
+    """Whether it is a power whose constant exponent becomes a tile: the library raises rows to rows. Other functions of
+    constants take less time in loops of their own."""
     return isinstance(e, Apply) and e.op is Op.POW and is_function(e) and isinstance(e.operands[1], Const)
 
 
@@ -204,7 +206,9 @@ def _segments(
 
     for e, stage in stages.items():
         assert isinstance(e, Apply)
-        operands = (kept[a] if _is_power(e) and a is e.operands[1] else read(a, stage) for a in e.operands)
+        operands = [read(a, stage) for a in e.operands]
+        if _has_exponents(e):
+            operands[1] = kept.get(e.operands[1], e.operands[1])
         here[e] = apply(e.op, *operands, cast_to=e.dtype)
         if e in kept:
             written[stage].append(Store(kept[e].buffer, kept[e].index, here[e]))

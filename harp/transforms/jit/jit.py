@@ -460,8 +460,11 @@ class JitFunction(Travelling, Generic[P, R]):
             sizes = [scope.origins[s] for s in signature.sizes]
             graph, _ = numbered(traced.graph, partial(calls_lapack, device))
             with announced(making(name, traced.graph)):
-                found = scope.promotion, self._function
-                return stages_of(name, graph, call.donated, sizes, given, self._threads, self._check, device, *found)
+                return stages_of(
+                    *(name, graph, call.donated, sizes, given, self._threads, self._check, device),
+                    promotion=scope.promotion,
+                    function=self._function,
+                )
 
     def profile(self, *args: Tree, **kwargs: Tree) -> Profile:
         """How long each kernel takes in a call with these arguments, beside what it moves and computes, and what the
