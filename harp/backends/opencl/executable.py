@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,7 +56,7 @@ class OpenCLExecutable:
 
     def __init__(self, device: OpenCLDevice, host: Sequence[CodeLine], kernels: Sequence[tuple[HostCode, str]]) -> None:
         self.device = device
-        namespace: dict[str, object] = dict(self.helpers())
+        namespace: dict[str, object] = {**self.helpers(), "constant": partial(_constant, device)}
         for number, (code, source) in enumerate(kernels):
             inner: dict[str, object] = dict(self.helpers())
             if code.launches:
@@ -195,6 +196,11 @@ def _counted_references() -> int:
 
 
 _ONE_VARIABLE = _counted_references()
+
+
+def _constant(device: OpenCLDevice, bits: str) -> ClMemory:
+    """A number on the device, given its bytes in hexadecimal."""
+    return uploaded(device, np.frombuffer(bytearray.fromhex(bits), np.uint8)).memory
 
 
 def _input(run: Run, array: NDArray) -> ClMemory:

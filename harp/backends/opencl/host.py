@@ -47,7 +47,7 @@ def kernel_code(kernel: Kernel) -> HostCode:
 
 def program_code(program: Program, timed: bool = False) -> list[CodeLine]:
     """The function `program`, which takes buffers of inputs and outputs, then sizes. With `timed` it announces each
-    call."""
+    call. Constants are made before."""
     names: dict[Buffer | Atom, str] = {}
     for stem, group in (("in", program.inputs), ("out", program.outputs)):
         names |= {buffer: f"{stem}{k}" for k, buffer in enumerate(group)}
@@ -60,6 +60,7 @@ def program_code(program: Program, timed: bool = False) -> list[CodeLine]:
         most = sizes[0] if len(sizes) == 1 else f"max({', '.join(sizes)})"
         lines.add(f"mem{number} = take(run, {most})")
         names |= dict.fromkeys(slot.buffers, f"mem{number}")
+    names |= {buffer: buffer.name for buffer in program.constants}
     for number, call in enumerate(program.calls):
         if timed:
             lines.add(f"begin({number})")
@@ -69,7 +70,8 @@ def program_code(program: Program, timed: bool = False) -> list[CodeLine]:
         arguments += map(index, call.sizes)
         lines.add(f"kernel{call.kernel}({', '.join(arguments)})", call=number)
     lines.add("return")
-    return [*code(head), *lines.lines]
+    made = [f'{buffer.name} = constant("{number.bits.hex()}")' for buffer, number in program.constants.items()]
+    return [*code("\n".join([*made, head])), *lines.lines]
 
 
 def _start(argument: Subarray, index: Callable[[Index], str]) -> str:

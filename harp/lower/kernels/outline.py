@@ -11,6 +11,12 @@ Python has unrolled are one kernel, whichever row of an array each of them reads
 
     for i < s3: mem1[i] = in0[7, i]         ->      map(in0[7], mem1; s3)
 
+Kernels that differ only in numbers are one function, too, which loads them from parameters: in a loop that Python has
+unrolled, such numbers follow from the number of the step.
+
+    for i < s3: mem1[i] = mem0[i]*0.5       ->      map(mem0, 0.5, mem1; s3)
+    for i < s3: mem2[i] = mem1[i]*0.25              map(mem1, 0.25, mem2; s3)
+
 All later stages work once for each distinct kernel: passes over loops, printing, the C compiler. A layer that is
 repeated, or recomputed for the gradient, costs as much as one layer.
 """
@@ -19,6 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import count
+from typing import NamedTuple
 
 import attrs
 
@@ -49,9 +56,10 @@ from harp.lower.loopir.program import Call, Program, Subarray, plan, turns
 from harp.lower.schedule.build import Built
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import Atom, Fold, Index, Indirect, Loop, Symbol, indirect_in, of
-from harp.trace.scalar.dtypes import bool_
+from harp.trace.scalar.dtypes import bool_, f32, f64
 from harp.trace.scalar.expr import Apply, Const, Expr, Position, rewrite
 from harp.trace.scalar.expr import walk as walk_expr
+from harp.trace.scalar.ops import Op
 
 # The program: kernels and their calls. Each call gets the scratch memory that its kernel needs; arrays get slots of the
 # arena.
@@ -64,7 +72,15 @@ def assemble(built: Built, sizes: Sequence[Symbol]) -> Program:
     calls = tuple(_with_scratch(call, built.kernels[call.kernel], numbers) for call in built.calls)
     slots = plan((call.buffers for call in calls), turns(built.kernels, calls))
     return Program(
-        built.inputs, built.outputs, tuple(sizes), slots, built.kernels, calls, built.donated, built.accesses
+        built.inputs,
+        built.outputs,
+        tuple(sizes),
+        slots,
+        built.kernels,
+        calls,
+        built.donated,
+        built.accesses,
+        built.constants,
     )
 
 
@@ -97,16 +113,68 @@ def outline(built: Built) -> Built:
     numbers: dict[str, int] = {}
     kernels: list[Kernel] = []
     calls: list[Call] = []
-    for kernel in built.kernels:
-        body, parts = _over_parts(kernel.body)
-        form = _Form(kernel.with_body(body))
+    pool: dict[Const, Buffer] = {}
+    for form, at in _with_parameters([_outlined(kernel) for kernel in built.kernels], pool):
         number = numbers.setdefault(form.text, len(kernels))
         if number == len(kernels):
             kernels.append(form.kernel())
-        arguments = [parts.get(buffer, Subarray(buffer)) for buffer in form.buffers]
-        at = tuple(argument.at for argument in arguments) if parts else ()
-        calls.append(Call(number, tuple(argument.buffer for argument in arguments), tuple(map(of, form.sizes)), at))
-    return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls))
+        passed = [at.get(buffer, Subarray(buffer)) for buffer in form.buffers]
+        places = tuple(argument.at for argument in passed) if at else ()
+        calls.append(Call(number, tuple(argument.buffer for argument in passed), tuple(map(of, form.sizes)), places))
+    constants = {buffer: constant for constant, buffer in pool.items()}
+    return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls), constants=constants)
+
+
+class _Outlined(NamedTuple):
+    """A kernel over parts of buffers, and these parts."""
+
+    form: _Form
+    parts: dict[Buffer, Subarray]
+
+
+def _outlined(kernel: Kernel) -> _Outlined:
+    body, parts = _over_parts(kernel.body)
+    return _Outlined(_Form(kernel.with_body(body)), parts)
+
+
+def _numbers_in(value: Expr) -> list[Const]:
+    """The numbers that may be parameters, in order. Exponents are none: for some of them powers are products."""
+    uses = [(e.op, a) for e in walk_expr((value,)) if isinstance(e, Apply) for a in e.operands]
+    fixed = {a for op, a in uses if op is Op.POW}
+    found = (a for a in dict.fromkeys(a for _, a in uses) if isinstance(a, Const) and a not in fixed)
+    return [a for a in found if a.dtype in (f32, f64)]
+
+
+def _with_parameters(given: Sequence[_Outlined], pool: dict[Const, Buffer]) -> list[_Outlined]:
+    """Where kernels differ only in numbers, these become parameters: parts of the buffers of `pool`."""
+    alike: dict[str, dict[tuple[Const, ...], None]] = {}
+    for form, _ in given:
+        alike.setdefault(form.but_for_numbers, {})[form.numbers] = None
+    return [_loading(one, list(zip(*alike[one.form.but_for_numbers], strict=True)), pool) for one in given]
+
+
+def _loading(one: _Outlined, columns: Sequence[tuple[Const, ...]], pool: dict[Const, Buffer]) -> _Outlined:
+    """The kernel with loads of those numbers that are others in kernels alike: columns of more than one value."""
+    if all(len({*column}) == 1 for column in columns):
+        return one
+    form, parts = one.form, dict(one.parts)
+    found: dict[tuple[Const, ...], Load] = {}
+    loads: list[Expr] = []
+    for number, column in zip(form.numbers, columns, strict=True):
+        if len({*column}) > 1 and column not in found:
+            known = pool.setdefault(number, Buffer(f"number{len(pool)}", number.dtype, (), Space.INPUT))
+            parameter = Buffer("number", number.dtype, (), Space.INPUT)
+            parts[parameter], found[column] = Subarray(known), Load(parameter, ())
+        loads.append(found.get(column, number))
+    rest = iter(loads)
+
+    def statement(s: Stmt) -> Stmt:
+        if not isinstance(s, Store):
+            return rebuilt(s, statement)
+        chosen: dict[Expr, Expr] = dict(zip(_numbers_in(s.value), rest, strict=False))
+        return Store(s.buffer, s.index, rewrite((s.value,), lambda e: chosen.get(e, e))[0], s.reduce)
+
+    return _Outlined(_Form(form.given.with_body(statement(form.given.body))), parts)
 
 
 def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
@@ -189,8 +257,12 @@ class _Form:
         self._renaming = Renaming(Substitution(self._places), self._arrays)
         self._indices: dict[Index, str] = {}
         self._loops, self._locals = count(), count()
+        numbers: list[Const] = []
+        self._numbers = numbers
         lines = [self._declared(self._arrays[buffer][0]) for buffer in self.buffers]
-        self.text = "\n".join((*lines, *self._statement(kernel.body)))
+        self.but_for_numbers = "\n".join((*lines, *self._statement(kernel.body)))
+        self.numbers = tuple(numbers)
+        self.text = "\n".join((self.but_for_numbers, *(number.bits.hex() for number in numbers)))
 
     @staticmethod
     def _space(buffer: Buffer, is_written: bool) -> Space:
@@ -275,6 +347,8 @@ class _Form:
     def _value(self, value: Expr) -> Iterator[str]:
         """A line for each node, which refers to its operands by line."""
         numbers: dict[Expr, int] = {}
+        free = _numbers_in(value)
+        self._numbers += free
         for e in walk_expr((value,)):
             numbers[e] = len(numbers)
             if isinstance(e, Load):
@@ -283,7 +357,7 @@ class _Form:
             elif isinstance(e, Position):
                 yield f"position {self._index(e.index)}"
             elif isinstance(e, Const):
-                yield f"const {e.dtype} {e.bits.hex()}"
+                yield f"const {e.dtype} {'' if e in free else e.bits.hex()}"
             else:
                 assert isinstance(e, Apply)
                 yield f"{e.op.name} {e.dtype} {[numbers[a] for a in e.operands]}"

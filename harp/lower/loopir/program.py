@@ -16,7 +16,7 @@ which backends place them half a page apart, modulo the page size.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import attrs
@@ -25,6 +25,7 @@ from harp.lower.loopir.loops import Buffer, ForeignCall, Kernel, Repeat, Space, 
 from harp.trace.eval.inside import Access
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.index.polynomial import Index, Symbol, product
+from harp.trace.scalar.expr import Const
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -76,6 +77,8 @@ class Program:
 
     A checked program has `accesses`, and one more output than its graph, of three numbers: 0, or the number of the
     failed access, counted from 1; its index; and the size of the axis.
+
+    `constants` are arrays of one number each, which calls pass to kernels that serve several numbers.
     """
 
     inputs: tuple[Buffer, ...]
@@ -86,6 +89,7 @@ class Program:
     calls: tuple[Call, ...]
     donated: tuple[tuple[int, int], ...] = ()
     accesses: tuple[Access, ...] = ()
+    constants: Mapping[Buffer, Const] = attrs.field(factory=dict)
 
 
 def custom_kernels(program: Program) -> Iterator[KernelSource]:

@@ -78,7 +78,9 @@ def calls(program: Program) -> list[str]:
     """The calls of a program in order."""
     lines = []
     for call in program.calls:
-        arguments = ", ".join((*map(_argument, call.arguments), *map(repr, call.sizes)))
+        known = {b: repr(number) for b, number in program.constants.items()}
+        passed = (known.get(a.buffer) or _argument(a) for a in call.arguments)
+        arguments = ", ".join((*passed, *map(repr, call.sizes)))
         lines.append(f"call {call.kernel} {program.kernels[call.kernel].name}({arguments})")
     return lines
 

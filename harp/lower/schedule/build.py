@@ -62,7 +62,8 @@ class Built:
 
     After kernels are outlined, `calls` has the calls of kernels in order; before, it is empty. `donated` are pairs of
     an input and the output that lives in its memory, by number. `origins` has the lines of loads and stores, `accesses`
-    the accesses that a checked program can report; see `harp.lower.kernels.bounds_checks`.
+    the accesses that a checked program can report; see `harp.lower.kernels.bounds_checks`. `constants` are the numbers
+    that calls pass.
     """
 
     kernels: tuple[Kernel, ...]
@@ -73,6 +74,7 @@ class Built:
     donated: tuple[tuple[int, int], ...] = ()
     origins: Origins = attrs.field(factory=lambda: Origins({}))
     accesses: tuple[Access, ...] = ()
+    constants: Mapping[Buffer, Const] = attrs.field(factory=dict)
 
 
 # Makes the kernels of an iteration, given the memory of its operands and results; extends scratch memory and lines.

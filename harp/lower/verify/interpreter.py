@@ -248,6 +248,8 @@ def execute(
     interpreter = Interpreter(sizes)
     for buffer, array in zip(program.inputs, inputs, strict=True):
         _set_memory(interpreter, buffer, array, None)
+    for buffer, constant in program.constants.items():
+        _set_memory(interpreter, buffer, constant.value, None)
     for buffer in (*program.outputs, *(b for slot in program.scratch for b in slot.buffers)):
         interpreter.allocate(buffer, _shape(interpreter, buffer))
     for source, target in program.donated:

@@ -78,7 +78,7 @@ def require_program(program: Program) -> None:
 
 def _verify_program(program: Program, unproven: list[str] | None) -> None:
     scratch = [b for slot in program.scratch for b in slot.buffers]
-    known = (*program.inputs, *program.outputs, *scratch)
+    known = (*program.inputs, *program.outputs, *program.constants, *scratch)
     _require(len(set(known)) == len(known), "a buffer stands twice among inputs, outputs and slots")
     for buffer in known:
         _require_sizes(program, buffer.shape, f"the shape of {buffer.name}")
@@ -194,7 +194,8 @@ def _check_donated(program: Program) -> None:
 
 def _check_order(program: Program) -> None:
     """Outputs are stored, and no buffer is read before it is written, except arrays without elements."""
-    written: set[Buffer] = {*program.inputs, *(program.outputs[output] for _, output in program.donated)}
+    written: set[Buffer] = {*program.inputs, *program.constants}
+    written |= {program.outputs[output] for _, output in program.donated}
     for call in program.calls:
         kernel = program.kernels[call.kernel]
         used = effects(kernel.body)

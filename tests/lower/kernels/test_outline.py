@@ -194,15 +194,42 @@ def shifted(index: Callable[[Index], Index], rows: Index = N, columns: Index = M
     return Nest((For(i),), Store(target(rows), (of(i),), Load(source(rows, columns), (of(i), index(of(i))))))
 
 
-X, Z, Y = source(N), source(N, name="z"), target(N)
-DIFFERENT: dict[str, tuple[Stmt, ...]] = {
-    "a bit of a constant": tuple(map(constant, ONE_BIT)),
+def linear(factor: float, term: float) -> Stmt:
+    return elementwise(lambda x: apply(Op.SIN, x * const(factor, f32)) + const(term, f32))
+
+
+# One kernel, which gets the numbers that differ.
+NUMBERS: dict[str, tuple[Stmt, ...]] = {
+    "a bit of a constant": tuple(map(constant, bits(0x3F800001, 0x3F800002))),
     "zeros of either sign": tuple(map(constant, ZEROS)),
     "one NaN and another": tuple(map(constant, NANS)),
+    "double precision": tuple(constant(const(value, f64)) for value in (0.1, -0.1, np.inf)),
+    "one of two": (linear(2.0, 1.0), linear(2.0, 3.0), linear(2.0, 1.0)),
+    "both of two": (linear(2.0, 3.0), linear(3.0, 2.0)),
+    "of a function": tuple(elementwise(lambda x, c=c: x * apply(Op.EXP, const(c, f32))) for c in (0.5, 1.0)),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_differ_are_parameters(name: str) -> None:
+    assert are_one(*NUMBERS[name])
+
+
+def test_numbers_that_all_kernels_share_stay_in_them() -> None:
+    made = outlined(*NUMBERS["one of two"])
+    assert [b.shape for b in made.kernels[0].buffers].count(()) == 1
+    assert sorted(c.value for c in made.constants.values()) == [1.0, 3.0]
+    assert not outlined(linear(2.0, 1.0), linear(2.0, 1.0)).constants
+
+
+X, Z, Y = source(N), source(N, name="z"), target(N)
+DIFFERENT: dict[str, tuple[Stmt, ...]] = {
+    "exponents": tuple(elementwise(lambda x, n=n: apply(Op.POW, x, const(n, f32))) for n in (2.0, 3.0, 2.5)),
     "a bit of a fill": tuple(map(filled, ONE_BIT)),
     "fills of either sign": tuple(map(filled, ZEROS)),
     "fills that are NaN": tuple(map(filled, NANS)),
     "dtypes": tuple(elementwise(lambda x: -x, dtype) for dtype in (f32, f64, i32, i64)),
+    "one number and two": (linear(2.0, 2.0), linear(2.0, 3.0)),
     "constants of other dtypes": (constant(const(1, i32)), constant(const(1, i64)), constant(const(1.0, f32))),
     "casts": tuple(elementwise(lambda x, d=d: cast(cast(x, d), f64), f32, f64) for d in (i32, i64)),
     "operations": tuple(elementwise(lambda x, op=op: apply(op, x, x)) for op in (Op.ADD, Op.MUL, Op.MAX, Op.MIN)),
@@ -286,6 +313,7 @@ def moved(body: Stmt, number: int) -> tuple[Stmt, Buffer]:
 # Those that store every element, from arrays that they do not store to, and stay inside for any sizes.
 WHOLE = [
     *SAME.values(),
+    *NUMBERS.values(),
     *(
         DIFFERENT[name]
         for name in DIFFERENT
@@ -304,7 +332,9 @@ def test_the_program_computes_what_the_separate_kernels_do(number: int) -> None:
     given = [numbers(buffer, seed) for seed, buffer in enumerate(read)]
     separate, shared = assemble(plain, SIZES), assemble(outline(plain), SIZES)
     verify_program(shared)
-    assert len(shared.kernels) == (1 if number < len(SAME) else len(kernels)) and len(separate.kernels) == len(kernels)
+    assert len(shared.kernels) == (1 if number < len(SAME) + len(NUMBERS) else len(kernels)) and len(
+        separate.kernels
+    ) == len(kernels)
     for a, b in zip(execute(separate, given, VALUES), execute(shared, given, VALUES), strict=True):
         assert a.tobytes() == b.tobytes() and a.shape == b.shape
 
@@ -411,11 +441,11 @@ PAIRS: dict[str, tuple[Callable[..., object], tuple[Array, ...], int]] = {
         1,
     ),
     "float32 and float64": (lambda xp, x, y: (x * 3, y * 3), (np.ones(3, "f4"), np.ones(3)), 2),
-    "constants": (lambda xp, x, y: (x * 3, y * 3.0000000001), (rng.normal(size=3), rng.normal(size=4)), 2),
+    "constants": (lambda xp, x, y: (x * 3, y * 3.0000000001), (rng.normal(size=3), rng.normal(size=4)), 1),
     "signs of zero": (
         lambda xp, x, y: (xp.copysign(x, 0.0), xp.copysign(y, -0.0)),
         (rng.normal(size=3), rng.normal(size=4)),
-        2,
+        1,
     ),
     "a square and a product": (
         lambda xp, x, y, z: (x * x, y * z),
@@ -479,6 +509,28 @@ def test_parts_of_arrays(name: str) -> None:
 def test_unrolled_steps(shape: tuple[int, ...]) -> None:
     kernels, calls = distinct(recurrent, rng.normal(size=shape), rng.normal(size=shape[2:] * 2))
     assert kernels <= 4 and calls >= 6
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_numbers_of_steps(device: str, dtype: str) -> None:
+    """Numbers that follow from the step are parameters: ten steps are as few kernels as four."""
+
+    def steps(xp: object, x: Array, count: int) -> Array:
+        for k in range(count):
+            x = xp.sin(x) * (1 + 0.1 * k) - x / (xp.sum(x) + k) + xp.exp(-0.1 * k)  # type: ignore[attr-defined]
+        return x
+
+    x = rng.uniform(0.1, 1, 37).astype(dtype)
+    kernels = []
+    for count in (4, 10):
+        compiled = harp.jit(lambda x, count=count: steps(hnp, x, count))
+        expected = steps(np, x, count)
+        tolerance = 1e-4 if dtype == "f4" else 1e-12
+        np.testing.assert_allclose(np.asarray(compiled(x)), expected, rtol=tolerance)
+        np.testing.assert_allclose(np.asarray(compiled(x[:1])), steps(np, x[:1], count), rtol=tolerance)
+        assert np.asarray(compiled(x[:0])).shape == (0,)
+        kernels.append(len(compiled.lower(x)._program.kernels))
+    assert max(kernels) <= 4
 
 
 def test_rows_of_masks() -> None:

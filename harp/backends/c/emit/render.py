@@ -26,7 +26,7 @@ from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, pa
 from harp.backends.c.emit.work import printed_operations
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.library import KERNELS, PROCESS, header, linked
-from harp.backends.c_family.scalar import GENERATED, HALVES, TYPES
+from harp.backends.c_family.scalar import GENERATED, HALVES, TYPES, literal
 from harp.backends.c_family.statements import parameters
 from harp.backends.c_family.values import Lines, code, plain, printed
 from harp.backends.protocol import Source, Unit
@@ -264,7 +264,9 @@ class Renderer:
         return run if most is None else run._replace(parts=(tuple(code(variables)),))
 
     def argument(self, argument: Subarray, index: IndexPrinter) -> str:
-        """A pointer to a buffer, or to a part of it."""
+        """A pointer to a buffer, to a part of it, or to a constant."""
+        if argument.buffer in self.program.constants:
+            return f"&(const {TYPES[argument.buffer.dtype]}){{{literal(self.program.constants[argument.buffer])}}}"
         buffer, name = argument.buffer, self.buffers[argument.buffer]
         place = offset(buffer, (*argument.at, *(ZERO,) * len(argument.shape)))
         if place is ZERO:
