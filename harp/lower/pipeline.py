@@ -31,6 +31,7 @@ from harp.lower.kernels.copies import without_copies
 from harp.lower.kernels.donate import donate
 from harp.lower.kernels.fuse import fuse
 from harp.lower.kernels.iterations import iteration_kernels
+from harp.lower.kernels.local_functions import local_functions
 from harp.lower.kernels.outline import as_they_are, assemble, outline
 from harp.lower.kernels.tile_and_fuse import tile_and_fuse
 from harp.lower.library import select_routines
@@ -422,6 +423,7 @@ PASSES = (
     _of_kernels("unswitch", "decide once what all elements of a vector share", _each(unswitched), _on_cores),
     _of_kernels("parallel", "run independent outermost iterations in threads", _each_for(parallel), _on_cores),
     _of_kernels("select routines", "call the library in place of loops", _each(select_routines), _on_cores),
+    _of_kernels("local functions", "make functions of equal loops in a kernel", _each(local_functions), _on_cores),
     _of_kernels(
         "share",
         "share nests among the work-items of groups",

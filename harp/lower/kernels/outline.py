@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import attrs
 
-from harp.lower.loopir.effects import effects, head_indices, indices, symbols_of, used_whole
+from harp.lower.loopir.effects import effects, free_names, head_indices, indices, symbols_of, used_whole
 from harp.lower.loopir.effects import loads as all_loads
 from harp.lower.loopir.loops import (
     MEMORY,
@@ -114,7 +114,7 @@ def outline(built: Built) -> Built:
     kernels: list[Kernel] = []
     calls: list[Call] = []
     pool: dict[Const, Buffer] = {}
-    for form, at in _with_parameters([_outlined(kernel) for kernel in built.kernels], pool):
+    for form, at in with_parameters([_outlined(kernel) for kernel in built.kernels], pool):
         number = numbers.setdefault(form.text, len(kernels))
         if number == len(kernels):
             kernels.append(form.kernel())
@@ -125,16 +125,16 @@ def outline(built: Built) -> Built:
     return attrs.evolve(built, kernels=tuple(kernels), calls=tuple(calls), constants=constants)
 
 
-class _Outlined(NamedTuple):
+class Outlined(NamedTuple):
     """A kernel over parts of buffers, and these parts."""
 
-    form: _Form
+    form: Form
     parts: dict[Buffer, Subarray]
 
 
-def _outlined(kernel: Kernel) -> _Outlined:
+def _outlined(kernel: Kernel) -> Outlined:
     body, parts = _over_parts(kernel.body)
-    return _Outlined(_Form(kernel.with_body(body)), parts)
+    return Outlined(Form(kernel.with_body(body)), parts)
 
 
 def _numbers_in(value: Expr) -> list[Const]:
@@ -145,36 +145,43 @@ def _numbers_in(value: Expr) -> list[Const]:
     return [a for a in found if a.dtype in (f32, f64)]
 
 
-def _with_parameters(given: Sequence[_Outlined], pool: dict[Const, Buffer]) -> list[_Outlined]:
+def with_parameters(given: Sequence[Outlined], pool: dict[Const, Buffer]) -> list[Outlined]:
     """Where kernels differ only in numbers, these become parameters: parts of the buffers of `pool`."""
     alike: dict[str, dict[tuple[Const, ...], None]] = {}
     for form, _ in given:
         alike.setdefault(form.but_for_numbers, {})[form.numbers] = None
-    return [_loading(one, list(zip(*alike[one.form.but_for_numbers], strict=True)), pool) for one in given]
+    columns = {text: list(zip(*rows, strict=True)) for text, rows in alike.items()}
+    places = {text: [_place(column, of_form) for column in of_form] for text, of_form in columns.items()}
+    return [_loading(one, places[one.form.but_for_numbers], pool) for one in given]
 
 
-def _loading(one: _Outlined, columns: Sequence[tuple[Const, ...]], pool: dict[Const, Buffer]) -> _Outlined:
-    """The kernel with loads of those numbers that are others in kernels alike: columns of more than one value."""
-    if all(len({*column}) == 1 for column in columns):
+def _place(column: tuple[Const, ...], columns: Sequence[tuple[Const, ...]]) -> int | None:
+    """The first of the equal columns; None for a column of one value."""
+    return None if len({*column}) == 1 else columns.index(column)
+
+
+def _loading(one: Outlined, places: Sequence[int | None], pool: dict[Const, Buffer]) -> Outlined:
+    """The kernel with loads of those numbers that have a place among its parameters."""
+    if not any(place is not None for place in places):
         return one
     form, parts = one.form, dict(one.parts)
-    found: dict[tuple[Const, ...], Load] = {}
-    loads: list[Expr] = []
-    for number, column in zip(form.numbers, columns, strict=True):
-        if len({*column}) > 1 and column not in found:
+    parameters: dict[int, Load] = {}
+    for place in places:
+        if place is not None and place not in parameters:
+            number = form.numbers[place]
             known = pool.setdefault(number, Buffer(f"number{len(pool)}", number.dtype, (), Space.INPUT))
             parameter = Buffer("number", number.dtype, (), Space.INPUT)
-            parts[parameter], found[column] = Subarray(known), Load(parameter, ())
-        loads.append(found.get(column, number))
-    rest = iter(loads)
+            parts[parameter], parameters[place] = Subarray(known), Load(parameter, ())
+    rest = iter(places)
 
     def statement(s: Stmt) -> Stmt:
         if not isinstance(s, Store):
             return rebuilt(s, statement)
-        chosen: dict[Expr, Expr] = dict(zip(_numbers_in(s.value), rest, strict=False))
-        return Store(s.buffer, s.index, rewrite((s.value,), lambda e: chosen.get(e, e))[0], s.reduce)
+        pairs = zip(_numbers_in(s.value), rest, strict=False)
+        loads: dict[Expr, Expr] = {number: parameters[place] for number, place in pairs if place is not None}
+        return Store(s.buffer, s.index, rewrite((s.value,), lambda e: loads.get(e, e))[0], s.reduce)
 
-    return _Outlined(_Form(form.given.with_body(statement(form.given.body))), parts)
+    return Outlined(Form(form.given.with_body(statement(form.given.body))), parts)
 
 
 def _over_parts(body: Stmt) -> tuple[Stmt, dict[Buffer, Subarray]]:
@@ -234,8 +241,9 @@ def _numbers_first(index: tuple[Index, ...]) -> int:
     return next((k for k, p in enumerate(index) if p.constant is None), len(index))
 
 
-class _Form:
-    """A kernel with buffers, sizes and loops numbered by first use: its text, and the objects that are numbered.
+class Form:
+    """A kernel with buffers, sizes and loops numbered by first use: its text, and the objects that are numbered. The
+    loops round a part of a kernel are sizes for it.
 
     Index expressions are renamed before they are printed, since their canonical form depends on the numbers:
     max(n - m, 0) is n - m + max(m - n, 0), and which of the two it is depends on whether n comes before m.
@@ -245,7 +253,8 @@ class _Form:
         self.given = kernel
         used = effects(kernel.body)
         self.buffers = used.touched
-        self.sizes = symbols_of(kernel.body, self.buffers)
+        loops = (name for name in free_names(kernel.body) if isinstance(name, Loop))
+        self.sizes: tuple[Symbol | Loop, ...] = (*symbols_of(kernel.body, self.buffers), *loops)
         self._places: dict[Atom, Index] = {size: of(Symbol(0, k, f"s{k}")) for k, size in enumerate(self.sizes)}
         self._arrays: dict[Buffer, tuple[Buffer, tuple[Index, ...]]] = {}
         names = {space: map(f"{stem}{{}}".format, count()) for space, stem in _STEMS.items()}

@@ -18,6 +18,7 @@
                                             the first buffer of each of `moves` gets what the second one has, which is
                                             lost there
           | LibraryCall(routine, lanes, loops, operands)    a function of the library does what its loops say
+          | LocalCall(function, arguments, sizes, body)     a function of the same kernel does what `body` says
 
 Indices have one entry for each axis of the buffer; strides are row-major and derived from the buffer's shape, so
 products of composite sizes are never expanded, except where the offset in memory is simpler (`flat`). A `Loop` atom's
@@ -412,6 +413,17 @@ class Kernel:
         return self if body is self.body else attrs.evolve(self, body=body)
 
 
+@attrs.frozen(eq=False, repr=False)
+class LocalCall(Stmt):
+    """Calls a function that belongs to the kernel, with buffers, numbers and sizes in the order of its parameters.
+    `body` is what the call does."""
+
+    function: Kernel
+    arguments: tuple[Buffer | Const, ...]
+    sizes: tuple[Index, ...]
+    body: Stmt
+
+
 _PARTS: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
     Nest: lambda s: (s.body,),
     Alloc: lambda s: (s.body,),
@@ -419,6 +431,7 @@ _PARTS: dict[type[Stmt], Callable[[Any], tuple[Stmt, ...]]] = {
     Seq: lambda s: s.parts,
     If: lambda s: (s.yes,) if s.no is None else (s.yes, s.no),
     LibraryCall: lambda s: (s.body,),
+    LocalCall: lambda s: (s.body,),
 }
 
 

@@ -22,6 +22,7 @@ from harp.lower.loopir.loops import (
     Let,
     LibraryCall,
     Load,
+    LocalCall,
     LoopKind,
     Nest,
     Repeat,
@@ -163,8 +164,8 @@ def rebuilt(s: Stmt, part: Callable[[Stmt], Stmt]) -> Stmt:
         return nest(s.heads, *new)
     if isinstance(s, Repeat):
         return attrs.evolve(s, body=new[0])
-    if isinstance(s, LibraryCall):
-        return new[0]  # other loops than those of the routine
+    if isinstance(s, (LibraryCall, LocalCall)):
+        return new[0]  # other loops than those of the function
     assert isinstance(s, If)
     return If(s.conditions, *new)
 

@@ -16,6 +16,7 @@ from harp.lower.loopir.loops import (
     Kernel,
     Let,
     LibraryCall,
+    LocalCall,
     LoopKind,
     Nest,
     Repeat,
@@ -183,6 +184,10 @@ def _library_call(stmt: LibraryCall) -> list[TextLine]:
     return [TextLine(0, f"call {stmt.routine.value}{function}{lanes}:", stmt), *_indented(statement_lines(stmt.body))]
 
 
+def _local_call(stmt: LocalCall) -> list[TextLine]:
+    return [TextLine(0, "call of a function for equal loops:", stmt), *_indented(statement_lines(stmt.body))]
+
+
 def _for(head: For) -> str:
     kind = "" if head.kind is LoopKind.PLAIN else f" {head.kind.value}"
     return f"for{kind} {head.loop} < {head.loop.extent}:"
@@ -210,5 +215,6 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., list[TextLine]]] = {
     Alloc: _alloc,
     Repeat: _repeat,
     LibraryCall: _library_call,
+    LocalCall: _local_call,
 }
 HEADS: Mapping[type[Head], Callable[..., str]] = {For: _for, Let: _let, Digits: _digits}

@@ -24,6 +24,7 @@ from harp.lower.loopir.loops import (
     Kernel,
     Let,
     LibraryCall,
+    LocalCall,
     LoopKind,
     Nest,
     Repeat,
@@ -164,6 +165,18 @@ class Interpreter(Evaluator):
     def library_call(self, stmt: LibraryCall) -> Run:
         return self.statement(stmt.body)
 
+    def local_call(self, stmt: LocalCall) -> Run:
+        sizes = [(s, self.number(p)) for s, p in zip(stmt.function.sizes, stmt.sizes, strict=True)]
+
+        def run() -> None:
+            function = Interpreter({size: number() for size, number in sizes})
+            for formal, actual in zip(stmt.function.buffers, stmt.arguments, strict=True):
+                passed = (actual.value, None) if isinstance(actual, Const) else _passed(self, Subarray(actual))
+                _set_memory(function, formal, *passed)
+            function.run(stmt.function)
+
+        return run
+
     def loop(self, head: For, body: Run) -> Run:
         values, slot, extent = self._values, self.slot(head.loop), self.number(head.loop.extent)
         backwards = head.kind in (LoopKind.PARALLEL, LoopKind.GRID, LoopKind.ITEM)
@@ -228,6 +241,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., Run]] = {
     Alloc: Interpreter.alloc,
     Repeat: Interpreter.repeat,
     LibraryCall: Interpreter.library_call,
+    LocalCall: Interpreter.local_call,
 }
 HEADS: Mapping[type[Head], Callable[..., Run]] = {
     For: Interpreter.loop,

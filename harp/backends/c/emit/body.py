@@ -9,17 +9,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harp.backends.c.emit import custom_kernels, function
-from harp.backends.c.emit.function import parameter
+from harp.backends.c.emit.function import Function, constant, parameter
 from harp.backends.c.emit.work import Work, bound_of, no_text
 from harp.backends.c_family.library import MATRICES_USE, matrix_kernel
-from harp.backends.c_family.statements import STATEMENTS, Statements
-from harp.backends.c_family.values import bare, code
+from harp.backends.c_family.statements import STATEMENTS, Statements, parameters
+from harp.backends.c_family.values import bare, code, plain
+from harp.errors import VerificationError
 from harp.lower.loopir.effects import effects, free_names
-from harp.lower.loopir.loops import Alloc, Buffer, For, ForeignCall, LoopKind, Nest, Repeat, Stmt, walk
+from harp.lower.loopir.loops import (
+    Alloc,
+    Buffer,
+    For,
+    ForeignCall,
+    Kernel,
+    LocalCall,
+    LoopKind,
+    Nest,
+    Repeat,
+    Stmt,
+    walk,
+)
+from harp.lower.loopir.program import formals
 from harp.trace.graph.kernel_source import KernelSource
 from harp.trace.graph.matrix_functions import MatrixFunction
 from harp.trace.index.polynomial import Atom, Index, Loop, product
+from harp.trace.scalar.expr import Const
 
+# The name of a kernel in its own text.
+KERNEL = "harp_kernel"
 # A loop checks for interrupts if it may take more operations than `_SHORT`, some milliseconds. An inner loop with at
 # most `_EACH` operations for each element along one axis does not: the loop round it does.
 _SHORT, _EACH = 1 << 22, 1 << 8
@@ -41,9 +58,11 @@ class Body(Statements):
         names: Mapping[Atom, str],
         constant: frozenset[Buffer],
         prefix: str = "",
+        outer: Body | None = None,
     ) -> None:
         super().__init__(buffers, names, constant)
-        self.parts: list[function.Part] = []
+        self.parts: list[function.Part] = outer.parts if outer else []
+        self._functions: dict[Kernel, Function] = outer._functions if outer else {}
         self._range: Loop | None = None  # the parallel loop of which this part runs a range
         self._prefix = prefix
         self._loops = 0 if prefix else 1  # a part is always inside of its parallel loop
@@ -60,7 +79,7 @@ class Body(Statements):
         used = effects(stmt)
         buffers = {b: self._buffers[b] for b in used.touched}
         names: dict[Atom, str] = {atom: self._names[atom] for atom in free_names(stmt)}
-        inner = Body(buffers, names, self._constant)
+        inner = Body(buffers, names, self._constant, outer=self)
         inner.lines.loops = self.lines.loops
         inner._range = head.loop
         inner.statement(function.hoisted(stmt), True)
@@ -134,11 +153,25 @@ class Body(Statements):
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """Define a function for a kernel of the user, and call it."""
-        name = f"{self._prefix}_custom{len(self.parts)}"
+        name = f"{self._prefix}_part{len(self.parts)}"
         self.parts.append(function.Part(name, tuple(code(custom_kernels.definition(stmt, name))), ()))
         self.lines.uses |= custom_kernels.headers(stmt)
         self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare), stores=True)
         self.lines.fails = True
+
+    def _local_call(self, stmt: LocalCall, block: bool) -> None:
+        """Call a function for equal loops, which is defined before its first call."""
+        called = self._functions.get(stmt.function)
+        if called is None:
+            called = kernel_function(stmt.function, f"{KERNEL}_part{len(self.parts)}", "")
+            called = self._functions[stmt.function] = called._replace(comment="A loop that occurs several times.")
+            self.parts.append(function.Part(called.name, tuple(called.definition(function.STATIC)), ()))
+            self.lines.opened += called.loops
+        self.lines.uses |= called.uses
+        buffers = (constant(a) if isinstance(a, Const) else self._buffers[a] for a in stmt.arguments)
+        values = (*buffers, *map(self._bare, stmt.sizes))
+        given = dict(zip(parameters(stmt.function).values(), values, strict=True))
+        self.lines.add(f"{called.call(given)};", stores=True)
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """Allocate memory around the body. If that fails, the body is skipped and the function reports failure."""
@@ -165,4 +198,24 @@ def _repeats_numbers(body: Stmt) -> bool:
     return bool(loops) and not any(s.test or s.moves for s in loops) and not any(isinstance(s, Nest) for s in inside)
 
 
-Body.statements = {**STATEMENTS, Nest: Body._nest, ForeignCall: Body._foreign_call}
+def kernel_function(kernel: Kernel, name: str = KERNEL, prefix: str = KERNEL) -> Function:
+    """A kernel without its unused parameters as a function."""
+    names = parameters(kernel)
+    buffers = {b: names[b] for b in formals(kernel)}
+    sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
+    used = effects(kernel.body)
+    for buffer in used.touched:
+        if buffer not in buffers:
+            raise VerificationError(f"kernel {kernel.name}: {buffer.name} is none of its parameters")
+    only_read = frozenset(b for b in used.touched if b not in used.writes)
+    body = Body({b: buffers[b] for b in used.touched}, sizes, only_read, prefix)
+    body.statement(kernel.body, True)
+    declared = [(name, parameter(b, name, b in used.writes)) for b, name in buffers.items() if b in used.touched]
+    declared += [(name, f"int64_t {name}") for name in sizes.values() if name in body.used]
+    written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
+    comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
+    made = function.define(name, declared, body.lines, comment)
+    return made._replace(parts=tuple(part.lines for part in body.parts))
+
+
+Body.statements = {**STATEMENTS, Nest: Body._nest, ForeignCall: Body._foreign_call, LocalCall: Body._local_call}

@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 from typing import NamedTuple
 
-from harp.backends.c_family.scalar import TYPES
+from harp.backends.c_family.scalar import TYPES, literal
 from harp.backends.c_family.values import Lines, code
 from harp.lower.loopir.loops import Alloc, Buffer, Nest, Space, Stmt
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import Loop, value_atoms
+from harp.trace.scalar.expr import Const
 
 _WIDTH = 110
 STATIC = "static __attribute__((noinline))"
@@ -76,6 +77,11 @@ class Function(NamedTuple):
 def parameter(buffer: Buffer, name: str, written: bool) -> str:
     """The declaration of a pointer to a buffer."""
     return f"{'' if written else 'const '}{TYPES[buffer.dtype]} *restrict {name}"
+
+
+def constant(number: Const) -> str:
+    """A pointer to a number."""
+    return f"&(const {TYPES[number.dtype]}){{{literal(number)}}}"
 
 
 def define(name: str, declared: Iterable[tuple[str, str]], lines: Lines, comment: str, result: str = "") -> Function:

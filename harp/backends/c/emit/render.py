@@ -21,21 +21,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 
-from harp.backends.c.emit.body import Body
-from harp.backends.c.emit.function import EXPORTED, SHARED, Function, define, parameter
+from harp.backends.c.emit.body import KERNEL, kernel_function
+from harp.backends.c.emit.function import EXPORTED, SHARED, Function, constant, define
 from harp.backends.c.emit.work import printed_operations
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.library import KERNELS, PROCESS, header, linked
-from harp.backends.c_family.scalar import GENERATED, HALVES, TYPES, literal
+from harp.backends.c_family.scalar import GENERATED, HALVES, TYPES
 from harp.backends.c_family.statements import parameters
-from harp.backends.c_family.values import Lines, code, plain, printed
+from harp.backends.c_family.values import Lines, code, printed
 from harp.backends.protocol import Source, Unit
 from harp.backends.runtime.executable import TOO_MUCH, Interface
-from harp.errors import VerificationError
-from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import MEMORY, Buffer, For, Kernel, Load, Nest, Space, Stmt, Store, offset, parts, walk
 from harp.lower.loopir.nests import stride
-from harp.lower.loopir.program import Program, Slot, Subarray, formals, turns
+from harp.lower.loopir.program import Program, Slot, Subarray, turns
 from harp.lower.loopir.text import CodeLine
 from harp.trace.index.polynomial import ZERO, Atom, Fold, Index
 from harp.trace.scalar.expr import Apply, Expr
@@ -89,8 +87,8 @@ def _conditional_loads(value: Expr) -> Iterator[Load]:
             yield from (load for load in walk_expr(e.operands[1:]) if isinstance(load, Load))
 
 
-# The name of a kernel in its own text; elsewhere it ends with so many digits of the text's digest.
-KERNEL, _DIGITS = "harp_kernel", 24
+# Outside of its own text the name of a kernel ends with so many digits of the text's digest.
+_DIGITS = 24
 # The flags of a unit without loops.
 _OF_CALLS = ("-O1",)
 # A program with more loops is compiled in two parts for its first calls.
@@ -266,7 +264,7 @@ class Renderer:
     def argument(self, argument: Subarray, index: IndexPrinter) -> str:
         """A pointer to a buffer, to a part of it, or to a constant."""
         if argument.buffer in self.program.constants:
-            return f"&(const {TYPES[argument.buffer.dtype]}){{{literal(self.program.constants[argument.buffer])}}}"
+            return constant(self.program.constants[argument.buffer])
         buffer, name = argument.buffer, self.buffers[argument.buffer]
         place = offset(buffer, (*argument.at, *(ZERO,) * len(argument.shape)))
         if place is ZERO:
@@ -322,26 +320,6 @@ def _sum_of(terms: list[str]) -> str:
 
 def _term(coefficient: int, factors: list[str]) -> str:
     return "*".join(factors if abs(coefficient) == 1 and factors else [f"{abs(coefficient)}.0", *factors])
-
-
-def kernel_function(kernel: Kernel) -> Function:
-    """A kernel without its unused parameters, as a function that is called `KERNEL`."""
-    names = parameters(kernel)
-    buffers = {b: names[b] for b in formals(kernel)}
-    sizes: dict[Atom, str] = {s: names[s] for s in kernel.sizes}
-    used = effects(kernel.body)
-    for buffer in used.touched:
-        if buffer not in buffers:
-            raise VerificationError(f"kernel {kernel.name}: {buffer.name} is none of its parameters")
-    constant = frozenset(b for b in used.touched if b not in used.writes)
-    body = Body({b: buffers[b] for b in used.touched}, sizes, constant, KERNEL)
-    body.statement(kernel.body, True)
-    declared = [(name, parameter(b, name, b in used.writes)) for b, name in buffers.items() if b in used.touched]
-    declared += [(name, f"int64_t {name}") for name in sizes.values() if name in body.used]
-    written, read = ([name for b, name in buffers.items() if b in group] for group in (used.writes, used.reads))
-    comment = f"{plain(kernel.name)}: {', '.join(written)} <- {', '.join(read)}".strip()
-    function = define(KERNEL, declared, body.lines, comment)
-    return function._replace(parts=tuple(part.lines for part in body.parts))
 
 
 def _kernel(kernel: Kernel) -> tuple[Function, Unit, list[CodeLine]]:

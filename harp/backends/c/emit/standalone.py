@@ -21,8 +21,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from harp.backends.c.emit import bundle
+from harp.backends.c.emit.body import KERNEL, kernel_function
 from harp.backends.c.emit.function import STATIC, Function
-from harp.backends.c.emit.render import KERNEL, Renderer, flags_of, kernel_function, magnitude
+from harp.backends.c.emit.render import Renderer, flags_of, magnitude
 from harp.backends.c_family.custom_kernels import HEADER
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.library import KERNELS, LibraryRoutine, header, linked

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
-from math import ceil, inf
+from math import ceil, inf, prod
 from typing import NamedTuple
 
 from harp.backends.c_family.statements import STEPS
@@ -22,6 +22,7 @@ from harp.lower.loopir.loops import (
     If,
     Let,
     LibraryCall,
+    LocalCall,
     Nest,
     Repeat,
     Row,
@@ -114,10 +115,18 @@ def _bound_of_atom(atom: Atom) -> Bound:
 
 
 class Amount(NamedTuple):
-    """A C expression, and a bound on its value."""
+    """A number, a product in C that it is a multiple of, and a bound on the value."""
 
-    text: str
+    number: float
+    product: str
     bound: Bound
+
+    @property
+    def text(self) -> str:
+        """The amount as a C expression."""
+        if self.number == 1.0 and self.product:
+            return self.product
+        return "*".join([*[self.product] * bool(self.product), repr(self.number)])
 
 
 class Costs(NamedTuple):
@@ -136,9 +145,9 @@ def _plain_operations(value: Expr) -> int:
 
 
 # With optimisation the operands of products are in registers, and functions are computed in vectors.
-_OPTIMISED = Costs(count_operations, Amount("1.0/8", Bound(1 / 8)), 32)
+_OPTIMISED = Costs(count_operations, Amount(1 / 8, "", Bound(1 / 8)), 32)
 # Without it each operation takes some 4 ns, and a multiply-add 10.
-_PLAIN = Costs(_plain_operations, Amount("2.5", Bound(2.5)), 128)
+_PLAIN = Costs(_plain_operations, Amount(2.5, "", Bound(2.5)), 128)
 
 
 def no_text(p: Index) -> str:
@@ -173,7 +182,7 @@ class Work:
         if isinstance(stmt, LibraryCall):
             extents = (self._extent(loop.extent, lets, inside) for loop in stmt.loops)
             return _times([*extents, *[self._costs.product] * (stmt.routine in PRODUCTS)])
-        if isinstance(stmt, Alloc):
+        if isinstance(stmt, (Alloc, LocalCall)):
             return self._amount(stmt.body, lets, inside)
         if isinstance(stmt, Repeat):
             steps = as_index(STEPS) if is_endless(stmt) else stmt.loop.extent
@@ -210,9 +219,9 @@ class Work:
                 p = _at_most(p, loop)
                 depends = loops_in(p)
         if indirect_in(p):  # an element that may not be computed yet
-            return Amount(f"{STEPS}.0", self._bound(p))
+            return Amount(float(STEPS), "", self._bound(p))
         number = p.constant
-        return _fixed(number) if number is not None else Amount(f"(double)({self._text(p)})", self._bound(p))
+        return _fixed(number) if number is not None else Amount(1.0, f"(double)({self._text(p)})", self._bound(p))
 
 
 def operations(program: Program, sizes: Sequence[int]) -> float:
@@ -245,26 +254,34 @@ def printed_operations(program: Program, text: Callable[[Index], str]) -> str:
         def of_program(p: Index, given: dict[Atom, Index] = given) -> str:
             return text(Substitution(given)(p))
 
-        terms.append(Work(of_program, costs=_PLAIN).of(kernel.body).text)
-    return " + ".join(terms) or "0.0"
+        terms.append(Work(of_program, costs=_PLAIN).of(kernel.body))
+    return _sum(terms).text
 
 
 def _fixed(value: int) -> Amount:
-    return Amount(f"{value}.0", Bound(float(value)))
+    return Amount(float(value), "", Bound(float(value)))
 
 
 def _times(factors: Sequence[Amount]) -> Amount:
     bound = Bound(1.0)
     for factor in factors:
         bound = bound.times(factor.bound)
-    return Amount("*".join(factor.text for factor in factors if factor.text != "1.0") or "1.0", bound)
+    number = prod(factor.number for factor in factors)
+    return Amount(number, "*".join(factor.product for factor in factors if factor.product), bound)
 
 
 def _sum(terms: Sequence[Amount]) -> Amount:
+    """The sum, in which multiples of one product are one term: loops of one length are many."""
     bound = Bound(0.0)
+    numbers: dict[str, float] = {}
     for term in terms:
         bound = bound.plus(term.bound)
-    return Amount(f"({' + '.join(term.text for term in terms) or '0.0'})", bound)
+        numbers[term.product] = numbers.get(term.product, 0.0) + term.number
+    if len(numbers) < 2:
+        product, number = next(iter(numbers.items()), ("", 0.0))
+        return Amount(number, product, bound)
+    texts = (Amount(number, product, bound).text for product, number in numbers.items())
+    return Amount(1.0, f"({' + '.join(texts)})", bound)
 
 
 @lru_cache(maxsize=1 << 12)
