@@ -112,7 +112,7 @@ def tensordot(
         sizes[names_left[p]] = unify(
             x.shape[p],
             y.shape[q],
-            lambda p=p, q=q: f"tensordot: axis {p} of the first operand and axis {q} of the second",  # type: ignore[misc]
+            lambda p=p, q=q: f"a sum over axis {p} of the first operand and axis {q} of the second",  # type: ignore[misc]
         )
     out = [n for k, n in enumerate(names_left) if k not in of_left]
     out += [n for k, n in enumerate(names_right) if k not in of_right]

@@ -128,11 +128,14 @@ class Methods:
         getattr(self, "_value")  # noqa: B009 (a slot of arrays, which asks a device)
         return self
 
-    def view(self, dtype: object = None) -> Self:
+    def view(self, dtype: object = None, *sizes: object) -> Self:
         """The array itself, or its bits as elements of another dtype, along the last axis.
 
         Raises DTypeError and ShapeError where sizes do not fit; DTypeError in traced functions for bool and complex.
         """
+        if sizes or isinstance(dtype, (int, tuple)):
+            wanted = ", ".join(map(repr, (dtype, *sizes)))
+            raise DTypeError(f"view takes a dtype, not {wanted}; for another shape use x.reshape({wanted}){where()}")
         if dtype is None or as_dtype(dtype) is as_dtype(self.dtype):
             return self
         if getattr(self, "_value", None) is None:
