@@ -154,19 +154,19 @@ class Renderer:
         return Source((*library, *units.values(), caller), kernels, tuple(calls))
 
     def first(self, most: float) -> Source:
-        """Two units at most, with about as many loops each, and those of the library that have no simple form."""
+        """Two units at most, about as long, and those of the library that have no simple form."""
         run = self.run(most)
         routines = [KERNELS[name] for name in sorted(self.uses) if name in KERNELS]
         simple = [routine.simple for routine in routines if routine.simple]
         own = {function.name: (function, printed(lines)) for function, _, lines in self.kernels}
-        kernels = sorted(own.values(), key=lambda found: -found[0].loops)
-        halves: list[list[tuple[Function, str]]] = [[], []]
-        for found in kernels:
-            min(halves, key=lambda half: sum(f.loops for f, _ in half)).append(found)
-        halves = halves if sum(f.loops for f, _ in kernels) > _LOOPS_OF_A_UNIT else [kernels]
-        texts = ["\n".join([_renamed(function, text) for function, text in half]) for half in halves]
-        head = "\n".join(['#include "linalg/simple.h"', *simple]) if simple else ""
-        texts[-1] = "\n".join([*self.defaults(run), head, texts[-1], printed(self.calls(run))])
+        kernels = sorted(own.values(), key=lambda found: -len(found[1]))
+        head = "\n".join([*self.defaults(run), *['#include "linalg/simple.h"'] * bool(simple), *simple])
+        parts: list[list[str]] = [[], [head, printed(self.calls(run))]]
+        one = sum(function.loops for function, _ in kernels) <= _LOOPS_OF_A_UNIT
+        for function, text in kernels:
+            part = parts[-1] if one else min(parts, key=lambda part: sum(map(len, part)))
+            part.insert(-1 if part is parts[-1] else 0, _renamed(function, text))
+        texts = ["\n".join(part) for part in parts if part]
         others = [routine.unit()._replace(flags=()) for routine in linked(r.name for r in routines if not r.simple)]
         return Source((*others, *(Unit(text, shared=True) for text in texts)))
 
