@@ -26,6 +26,7 @@ from harp.lower.loopir.loops import (
     Kernel,
     Let,
     LibraryCall,
+    LocalCall,
     LoopKind,
     Nest,
     Repeat,
@@ -275,6 +276,10 @@ class Statements(ABC):
     def _library_call(self, stmt: LibraryCall, block: bool) -> None:
         self._called(library.call(stmt, self._printer))
 
+    def _local_call(self, stmt: LocalCall, block: bool) -> None:
+        """The loops themselves, in a language without functions in kernels."""
+        self.statement(stmt.body, block)
+
     def _row(self, stmt: Row, block: bool) -> None:
         self._called(library.row_call(stmt, self._printer))
 
@@ -488,6 +493,7 @@ STATEMENTS: Mapping[type[Stmt], Callable[..., None]] = {
     Alloc: Statements._alloc,
     Repeat: Statements._repeat,
     LibraryCall: Statements._library_call,
+    LocalCall: Statements._local_call,
 }
 Statements.statements = STATEMENTS
 HEADS: Mapping[type[Head], Callable[..., None]] = {

@@ -18,6 +18,7 @@ from harp.backends.c.emit.body import Body as CBody
 from harp.backends.c.emit.render import render
 from harp.backends.c_family import statements as c_statements
 from harp.errors import VerificationError
+from harp.lower.kernels.local_functions import local_functions
 from harp.lower.library import select_routines
 from harp.lower.loopir import text
 from harp.lower.loopir.loops import (
@@ -110,6 +111,17 @@ def matmul_in_a_register() -> Example:
     )
     nest = Nest((For(i, LoopKind.PARALLEL), For(j)), Alloc(acc, body))
     return program((a, b), (out,), nest), lambda x, _: [x[0] @ x[1]]
+
+
+@example
+def equal_loops() -> Example:
+    a, outs = buffer("a", (N, M), Space.INPUT), [buffer(f"out{k}", (N, M), Space.OUTPUT) for k in range(3)]
+    i, lanes = Loop(0, N), [Loop(k, M) for k in range(1, 4)]
+    values = [Load(a, (of(i), of(j))) * const(0.5 + k, f32) for k, j in enumerate(lanes)]
+    stores = [Store(out, (of(i), of(j)), value) for out, j, value in zip(outs, lanes, values, strict=True)]
+    loops = (Nest((For(j, LoopKind.SIMD),), store) for j, store in zip(lanes, stores, strict=True))
+    body = local_functions(Kernel("steps", Nest((For(i, LoopKind.PARALLEL),), Seq(tuple(loops))))).body
+    return program((a,), outs, body), lambda x, _: [x[0] * np.float32(0.5 + k) for k in range(3)]
 
 
 @example

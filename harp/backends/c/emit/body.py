@@ -168,10 +168,15 @@ class Body(Statements):
             self.parts.append(function.Part(called.name, tuple(called.definition(function.STATIC)), ()))
             self.lines.opened += called.loops
         self.lines.uses |= called.uses
-        buffers = (constant(a) if isinstance(a, Const) else self._buffers[a] for a in stmt.arguments)
-        values = (*buffers, *map(self._bare, stmt.sizes))
-        given = dict(zip(parameters(stmt.function).values(), values, strict=True))
+        pairs = zip(parameters(stmt.function).values(), (*stmt.arguments, *stmt.sizes), strict=True)
+        used = {name for name, _ in called.parameters}
+        given = {name: self._argument(argument) for name, argument in pairs if name in used}
         self.lines.add(f"{called.call(given)};", stores=True)
+
+    def _argument(self, argument: Buffer | Const | Index) -> str:
+        if isinstance(argument, Index):
+            return self._bare(argument)
+        return constant(argument) if isinstance(argument, Const) else self._buffers[argument]
 
     def _large(self, stmt: Alloc, ctype: str, name: str) -> None:
         """Allocate memory around the body. If that fails, the body is skipped and the function reports failure."""

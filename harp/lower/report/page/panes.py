@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from harp.lower.loopir.loops import For, Head, Kernel, Repeat, Row, Stmt, Store
+from harp.lower.loopir.loops import For, Head, Kernel, LocalCall, Nest, Repeat, Row, Stmt, Store, walk
 from harp.lower.loopir.text import CodeLine, TextLine, calls, declarations, kernel_head, statement_lines
 from harp.lower.report.page.links import Links
 from harp.lower.schedule.schedule import Schedule, group_texts
@@ -165,6 +165,9 @@ def kernel_lines(number: int, kernel: Kernel, code: Sequence[CodeLine], links: L
     texts = statement_lines(kernel.body)
     numbers: dict[int, int] = {}  # numbers of loops, by identity
     in_nests = [_numbered(loops, numbers) for loops in _loops_round(texts)]
+    for call in (s for s in walk(kernel.body) if isinstance(s, LocalCall)):
+        for of_function, of_first_call in zip(_heads(call.function.body), _heads(call.body), strict=True):
+            numbers.setdefault(id(of_function), numbers[id(of_first_call)])
     in_c = [_numbered(line.loops, numbers) for line in code]
     stored: dict[int, dict[Node, None]] = {}  # by the innermost loop round a store; -1 is outside of all loops
     in_code: dict[int, dict[Node, None]] = {}  # by the innermost of these loops that is in the C
@@ -193,6 +196,10 @@ def _loops_round(texts: Sequence[TextLine]) -> Iterator[tuple[For | Repeat, ...]
         if isinstance(of, (For, Repeat)):
             opened.append((depth, of))
         yield tuple(loop for _, loop in opened)
+
+
+def _heads(s: Stmt) -> list[For]:
+    return [head for part in walk(s) if isinstance(part, Nest) for head in part.heads if isinstance(head, For)]
 
 
 def _numbered(loops: Sequence[For | Repeat], numbers: dict[int, int]) -> tuple[int, ...]:
