@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+import attrs
+
 from harp.backends.c_family import fast_path, library, turns
 from harp.backends.c_family.index import IndexPrinter, division, times
 from harp.backends.c_family.scalar import TYPES, accumulation, operation_headers
 from harp.backends.c_family.values import Lines, ValuePrinter, bare
 from harp.errors import VerificationError
-from harp.lower.loopir.effects import effects, indices
+from harp.lower.loopir.effects import effects, head_names, indices
 from harp.lower.loopir.loops import (
     Alloc,
     Buffer,
@@ -72,6 +74,17 @@ _VECTORS = LANES // 2
 STEPS = 256
 
 
+@attrs.define
+class _Scope:
+    """The body of a loop, whose declarations end at line `end`: variables for quotients and maxima that loops inside do
+    not change."""
+
+    depth: int
+    loops: tuple[For | Repeat, ...]
+    end: int
+    kept: dict[Atom, str]
+
+
 class Statements(ABC):
     """Prints statements as the lines of one function.
 
@@ -89,6 +102,7 @@ class Statements(ABC):
         self.used: set[str] = set()  # the names of sizes, loops and lets that lines use
         self._scalars: set[Buffer] = set()
         self._names = dict(names)
+        self._level = dict.fromkeys(names, 0)  # the scope that binds each name
         self._taken = set(names.values()) | set(buffers.values())
         self._strides: dict[tuple[Index, ...], str] = {}  # by the extents behind an axis
         self._given = frozenset(names)
@@ -96,7 +110,8 @@ class Statements(ABC):
         self._loops = 0  # how many are open
         self._counted: dict[int, Digits] = {}  # those of a loop, by the depth of its lines
         self._questions: dict[int, str] = {}  # the check at the end of a loop over blocks, by the depth of that line
-        self._before = 0  # the number of variables at the top of the function
+        self._stores = False  # whether a store is printed
+        self._scopes = [_Scope(1, (), 0, {})]  # that of the function, then those of open loops
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
         self._printer = library.Printer(self._index.text, self._element, self._offset, self._buffers.__getitem__)
@@ -110,26 +125,36 @@ class Statements(ABC):
         self.used.add(name)
         return name
 
-    def _at_start(self, text: str) -> None:
-        """Declare a variable before all loops, behind the others there."""
-        self.lines.lines.insert(self._before, CodeLine(1, text))
-        self._before += 1
+    def _at_start(self, text: str, level: int = 0) -> None:
+        """Declare a variable before all loops, or at the start of a scope, behind the others there."""
+        scope = self._scopes[level]
+        self.lines.lines.insert(scope.end, CodeLine(scope.depth, text, scope.loops))
+        for behind in self._scopes[level:]:
+            behind.end += 1
+
+    def _enter(self, *bound: Atom) -> None:
+        """The lines that follow have these names."""
+        self._level |= dict.fromkeys(bound, len(self._scopes))
+        self._scopes.append(_Scope(self.lines.depth, self.lines.loops, len(self.lines.lines), {}))
 
     def _is_given(self, p: Index) -> bool:
         """Whether the parameters say the value."""
         return all(a in self._given or isinstance(a, (FloorDiv, Relu)) for a in value_atoms(p))
 
     def _keep(self, atom: Atom, text: str) -> str:
-        """Quotients and maxima of parameters are computed before all loops: compilers hoist no division that may be by
-        0."""
-        name = self._kept.get(atom)
+        """Quotients and maxima are computed before all loops that do not change them: compilers hoist no division that
+        may be by 0, and take time for each copy of an expression."""
         if isinstance(atom, Indirect):
-            return name or text
-        if name is None:
-            if not self._is_given(of(atom)):
-                return text
-            name = self._kept[atom] = self._fresh("k")
-            self._at_start(f"const int64_t {name} = {bare(text)};")
+            return self._kept.get(atom) or text
+        kept = next((scope.kept[atom] for scope in self._scopes if atom in scope.kept), None)
+        if kept is not None:
+            return kept
+        names = [a for a in value_atoms(of(atom)) if not isinstance(a, (FloorDiv, Relu))]
+        level = max((self._level.get(a, len(self._scopes)) for a in names), default=0)
+        if level == len(self._scopes) or (self._stores and level and level == len(self._scopes) - 1):
+            return text
+        name = self._scopes[level].kept[atom] = self._fresh("k")
+        self._at_start(f"const int64_t {name} = {bare(text)};", level)
         return name
 
     def _hold(self, stmt: Nest) -> list[Atom]:
@@ -226,6 +251,7 @@ class Statements(ABC):
                 self._blocks(head, stmt.body, work)
             else:
                 HEADS[type(head)](self, head, stmt.body)
+            self._enter(*head_names(head))
             if counted is not None:
                 self._counted[self.lines.depth] = counted
             if isinstance(head, For) and head.kind is LoopKind.SEARCH:
@@ -250,11 +276,14 @@ class Statements(ABC):
             self._values.near = is_near
             inner = self.lines.depth
             HEADS[For](self, loop.heads[0], loop.body)
+            self._enter(*head_names(loop.heads[0]))
             self.statement(loop.body, True)
             self._close(inner)
         self._close(depth)
 
     def _close(self, depth: int) -> None:
+        while self._scopes[-1].depth > max(depth, 1):
+            self._scopes.pop()
         while self.lines.depth > depth:
             if self.lines.depth in self._counted:
                 self._count(self._counted.pop(self.lines.depth))
@@ -294,6 +323,7 @@ class Statements(ABC):
             self.statement(part, block and len(stmt.parts) == 1)
 
     def _store(self, stmt: Store, block: bool) -> None:
+        self._stores = True
         value = self._values.text(stmt.value)
         target = self._element(stmt.buffer, stmt.index)
         if stmt.reduce is not None:
@@ -304,6 +334,7 @@ class Statements(ABC):
             self.lines.uses.update(operation_headers(stmt.reduce.value, stmt.buffer.dtype))
             value = accumulation(stmt.reduce.value, stmt.buffer.dtype, target, value)
         self.lines.add(f"{target} = {bare(value)};", stores=True)
+        self._stores = False
 
     def _if(self, stmt: If, block: bool) -> None:
         self.lines.open(f"if ({self._index.conditions(stmt.conditions)})")
@@ -357,6 +388,7 @@ class Statements(ABC):
             stop = self._open_blocks(stmt, name, end, test, most, work)
             self._open_block(name, end, test, stop)
         self._loops += 1
+        self._enter(stmt.loop)
         self._step(stmt, at)
         self._loops -= 1
         self._close(depth)
