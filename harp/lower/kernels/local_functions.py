@@ -14,6 +14,7 @@ from harp.lower.kernels.outline import Form, Outlined, with_parameters
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import Buffer, For, Kernel, LocalCall, LoopKind, Nest, Seq, Space, Stmt, Store, walk
 from harp.lower.loopir.nests import rebuilt
+from harp.lower.reductions.accumulators import LANES
 from harp.trace.index.polynomial import of
 from harp.trace.scalar.expr import Const
 
@@ -45,10 +46,13 @@ def local_functions(kernel: Kernel) -> Kernel:
 
 
 def _is_loop(s: Stmt) -> bool:
-    """Whether it is an innermost loop for vectors, without sums and variables."""
-    if not isinstance(s, Nest) or not isinstance(s.heads[-1], For) or s.heads[-1].kind is not LoopKind.SIMD:
+    """Whether it is an innermost loop for vectors, without sums and variables, and so long that its arrays are not kept
+    in registers."""
+    head = s.heads[0] if isinstance(s, Nest) and len(s.heads) == 1 else None
+    if not isinstance(s, Nest) or not isinstance(head, For) or head.kind is not LoopKind.SIMD:
         return False
     stores = s.body.parts if isinstance(s.body, Seq) else (s.body,)
-    if len(s.heads) > 1 or not all(isinstance(store, Store) and store.reduce is None for store in stores):
+    if not all(isinstance(store, Store) and store.reduce is None for store in stores):
         return False
-    return not any(buffer.space is Space.REG for buffer in effects(s).touched)
+    length = head.loop.extent.constant
+    return (length is None or length > LANES) and not any(buffer.space is Space.REG for buffer in effects(s).touched)

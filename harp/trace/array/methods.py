@@ -133,7 +133,7 @@ class Methods:
 
         Raises DTypeError and ShapeError where sizes do not fit; DTypeError in traced functions for bool and complex.
         """
-        if sizes or isinstance(dtype, (int, tuple)):
+        if sizes:
             wanted = ", ".join(map(repr, (dtype, *sizes)))
             raise DTypeError(f"view takes a dtype, not {wanted}; for another shape use x.reshape({wanted}){where()}")
         if dtype is None or as_dtype(dtype) is as_dtype(self.dtype):

@@ -37,12 +37,12 @@ from harp.trace.scalar.expr import const
 Array = np.ndarray
 ROWS = Symbol(0, 0, "rows")
 ROW = Loop(0, of(ROWS))
-X, Y = (Buffer(name, f64, (of(ROWS), as_index(16)), space) for name, space in (("x", Space.INPUT), ("y", Space.OUTPUT)))
-TILES = tuple(Buffer(f"tile{k}", f64, (as_index(16),), Space.LOCAL) for k in range(2))
+X, Y = (Buffer(name, f64, (of(ROWS), as_index(64)), space) for name, space in (("x", Space.INPUT), ("y", Space.OUTPUT)))
+TILES = tuple(Buffer(f"tile{k}", f64, (as_index(64),), Space.LOCAL) for k in range(2))
 
 
 def loop(
-    number: int, source: Buffer, target: Buffer, term: float, kind: LoopKind = LoopKind.SIMD, length: int = 16
+    number: int, source: Buffer, target: Buffer, term: float, kind: LoopKind = LoopKind.SIMD, length: int = 64
 ) -> Stmt:
     """target[l] = 1.5*source[l] + term; arrays of two axes are at the row of the loop round it."""
     lane = Loop(number, as_index(length))
@@ -69,7 +69,7 @@ def calls(kernel: Kernel) -> list[LocalCall]:
 
 
 def result(kernel: Kernel, rows: int = 3) -> Array:
-    x, y = np.arange(16.0 * rows).reshape(rows, 16), np.zeros((rows, 16))
+    x, y = np.arange(64.0 * rows).reshape(rows, 64), np.zeros((rows, 64))
     run_kernel(kernel, {X: x, Y: y}, {ROWS: rows})
     return y
 
@@ -99,7 +99,7 @@ def test_loops_around_are_sizes() -> None:
     reads = [loop(k + 1, X, TILES[0], k) for k in range(3)]
     after = local_functions(kernel(*reads, loop(9, TILES[0], Y, 0.0)))
     assert [call.sizes for call in calls(after)] == [(of(ROWS), of(ROW))] * 3
-    np.testing.assert_array_equal(result(after), 1.5 * (1.5 * np.arange(48.0).reshape(3, 16) + 2))
+    np.testing.assert_array_equal(result(after), 1.5 * (1.5 * np.arange(192.0).reshape(3, 64) + 2))
 
 
 def in_other_loops(kind: LoopKind) -> Kernel:
@@ -109,7 +109,8 @@ def in_other_loops(kind: LoopKind) -> Kernel:
 APART: dict[str, Callable[[], Kernel]] = {
     "two equal loops": lambda: steps(1.0, 2.0, 3.0, 4.0),
     "loops that are not for vectors": lambda: in_other_loops(LoopKind.PLAIN),
-    "other lengths": lambda: kernel(*(loop(k, X, TILES[0], 1.0, length=16 - k) for k in range(1, 6))),
+    "accumulators": lambda: kernel(*(loop(k, X, TILES[0], 1.0, length=32) for k in range(1, 6))),
+    "other lengths": lambda: kernel(*(loop(k, X, TILES[0], 1.0, length=64 - k) for k in range(1, 6))),
     "in place and from one tile to another": lambda: kernel(
         loop(1, X, TILES[0], 1.0),
         loop(2, TILES[0], TILES[0], 1.0),

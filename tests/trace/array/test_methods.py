@@ -1,7 +1,5 @@
 """The methods of arrays, against those of NumPy's; in one program for all sizes."""
 
-import re
-
 import numpy as np
 import numpy.testing as npt
 import pytest
@@ -145,10 +143,10 @@ def test_every_method_of_numpys_arrays_is_decided():
             assert "; " in str(error), f"{name} is neither there nor has an advice"
 
 
-@pytest.mark.parametrize("sizes", [(3, 1), (-1,), ((3, 1),)])
+@pytest.mark.parametrize("sizes", [(3, 1), (-1,)])
 def test_a_view_of_another_shape(sizes):
     for f in (lambda x: x.view(*sizes), harp.jit(lambda x: x.view(*sizes))):
-        with pytest.raises(DTypeError, match=re.escape(f"x.reshape({', '.join(map(repr, sizes))})")):
+        with pytest.raises(HarpError, match=r"for another shape,? (use )?x\.reshape"):
             f(hnp.ones(3))
 
 
