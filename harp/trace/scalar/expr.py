@@ -353,6 +353,7 @@ _RULES: Mapping[Op, tuple[Rule, ...]] = {
 _KEEP = {op for op, info in INFO.items() if info.weight > 8} | {Op.BITCAST, Op.STOP, Op.OPAQUE, Op.FMA}
 
 
+@lru_cache(maxsize=1 << 12)
 def _fold(op: Op, args: tuple[Expr, ...], dtype: DType) -> Const:
     return const(evaluate(Apply(op, dtype, args), _no_leaf), dtype)
 
