@@ -49,6 +49,7 @@ from harp.trace.graph.node import (
     at,
     positions,
 )
+from harp.trace.graph.view import quotients_fit
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution
 from harp.trace.index.polynomial import FloorDiv, Index, Loop, Shape, indirect_in, loop, loops_in, of, value_atoms
@@ -366,6 +367,10 @@ def _asks_index_arrays(s: _Scheduler, node: View | Gather, uses: Debts) -> bool:
     return isinstance(node.src, (View, Gather)) and any(map(indirect_in, own))
 
 
+def _divides_large_numbers(s: _Scheduler, node: View, uses: Debts) -> bool:
+    return not all(quotients_fit(s.through(node, use).at, node.shape, node.src.shape) for _, use in uses)
+
+
 def _costs_too_much(s: _Scheduler, node: MapReduce, uses: Debts) -> bool:
     return s.debt(node, uses) > _DEBT and (bool(node.operands) or weight(node.expr) > _DEBT)
 
@@ -387,7 +392,7 @@ _COMMON: tuple[tuple[str, Keep], ...] = (
 )
 _BY_DATA = ("chosen by data under conditions", _asks_index_arrays)
 KEEP: Mapping[type[Node], tuple[tuple[str, Keep], ...]] = {
-    View: (*_COMMON, _BY_DATA),
+    View: (*_COMMON, _BY_DATA, ("quotients of large numbers", _divides_large_numbers)),
     RowWise: (*_COMMON, ("function of rows", _is_wanted)),
     HostCall: (*_COMMON, ("call of Python", _is_wanted)),
     Iteration: (("iteration", _is_wanted),),

@@ -1,18 +1,36 @@
 """Views of nodes: index maps for permute, expand, reshape, slice, flip and pad. No data moves, no size is guessed.
 
 Callers have checked ranks and axes. Composition is substitution: a view of a view is one view, unless both have
-conditions with different fills.
+conditions with different fills, or its index would have quotients of very large numbers: then the inner one is stored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import combinations
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import chain, combinations
 
-from harp.trace.graph.node import MapReduce, Node, View, at, positions
+from harp.trace.graph.node import Contiguous, MapReduce, Node, View, at, positions
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import floordiv, mod
-from harp.trace.index.polynomial import ONE, ZERO, Index, IndexLike, Shape, loops_in, product
+from harp.trace.index.polynomial import (
+    ONE,
+    ZERO,
+    Atom,
+    FloorDiv,
+    Index,
+    IndexLike,
+    Loop,
+    Monomial,
+    Shape,
+    Symbol,
+    loops_in,
+    of,
+    product,
+    symbols_in,
+    value_atoms,
+)
 from harp.trace.scalar.expr import Apply, Const
 from harp.trace.scalar.ops import Op
 
@@ -39,10 +57,35 @@ def view(
     if isinstance(src, View) and (not conditions or not src.conditions or src.fill is fill):
         inner = at(src.shape, index)
         outer = tuple(dict.fromkeys((*inner.each(src.conditions), *conditions)))
-        return view(src.src, shape, inner.each(src.index), outer, fill or src.fill)
+        composed = inner.each(src.index)
+        if not quotients_fit(composed, src.shape, shape):
+            return View(Contiguous(src), shape, index, conditions, fill)
+        return view(src.src, shape, composed, outer, fill or src.fill)
     if not conditions and shape == src.shape and index == positions(src.shape):
         return src
     return View(src, shape, index, conditions, fill)
+
+
+@lru_cache(maxsize=1 << 10)
+def quotients_fit(index: tuple[Index, ...], *shapes: Shape) -> bool:
+    """Whether the numerators of quotients are at most about as large as arrays of these shapes. With each reshape of a
+    transposed matrix they would get larger, until they do not fit into 64 bits."""
+    numerators = [atom.num for p in index for atom in value_atoms(p) if isinstance(atom, FloorDiv)]
+    if not numerators:
+        return True
+    most: Counter[Symbol] = Counter()
+    for shape in shapes:
+        most |= Counter(size for p in shape for size in symbols_in(p))
+    counts = (Counter(chain.from_iterable(map(_sizes, monomial))) for p in numerators for monomial, _ in p.terms)
+    return all(count <= max(most[size], 1) for found in counts for size, count in found.items())
+
+
+def _sizes(atom: Atom) -> Iterable[Symbol]:
+    """The sizes whose product is about as large as an atom may be."""
+    if isinstance(atom, Loop):
+        largest: Monomial = max((monomial for monomial, _ in atom.extent.terms), key=len, default=())
+        return chain.from_iterable(map(_sizes, largest))
+    return (atom,) if isinstance(atom, Symbol) else symbols_in(of(atom))
 
 
 def permute(src: Node, order: Sequence[int]) -> Node:
