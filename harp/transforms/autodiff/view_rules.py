@@ -11,11 +11,11 @@ form of filters.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 from itertools import product as pairs
 
 from harp.trace.graph.node import Contiguous, MapReduce, Node, Put, Scatter, View, at, positions
-from harp.trace.graph.view import flatten_index, reshape, unflatten_index, view
+from harp.trace.graph.view import flatten_index, permute, reshape, unflatten_index, view
 from harp.trace.index.bounds import nonnegative
 from harp.trace.index.division import Substitution, floordiv
 from harp.trace.index.polynomial import (
@@ -52,11 +52,14 @@ def view_adjoint(node: View, cotangent: Node) -> Node:
     shape, source = cotangent.shape, node.src.shape
     zero = const(0, node.dtype)
     masked = view(cotangent, shape, positions(shape), conditions, zero)
-    # the same elements in the same order  ->  reshape back
-    if flatten_index(index, source) is flatten_index(positions(shape), shape):
-        if product(shape) is product(source):
-            return reshape(masked, source)
-        if any(isinstance(atom, FloorDiv) for p in index for atom in value_atoms(p)):
+    divides = any(isinstance(atom, FloorDiv) for p in index for atom in value_atoms(p))
+    if product(shape) is product(source):
+        # the same elements in the same order, but for the order of axes  ->  transpose, reshape and transpose back
+        for order, of_view in _orders_of_axes(index, source, shape, divides):
+            back = reshape(permute(masked, of_view), tuple(source[axis] for axis in order))
+            return permute(back, [order.index(axis) for axis in range(len(source))])
+    elif flatten_index(index, source) is flatten_index(positions(shape), shape):
+        if divides:
             # a reshape, of which only a guard says that there are as many elements
             place = flatten_index(positions(source), source)
             return view(masked, source, unflatten_index(place, shape), (product(shape) - 1 - place,), zero)
@@ -70,6 +73,28 @@ def view_adjoint(node: View, cotangent: Node) -> Node:
         gathered = _by_phase(masked, sizes, solution)
         return reshape(gathered, source) if sizes != source else gathered
     return _scattered(node, index, masked)
+
+
+# The most axes of which all orders are tried.
+_MOST_AXES = 4
+
+
+def _orders_of_axes(
+    index: Sequence[Index], source: Shape, shape: Shape, divides: bool
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The orders of the axes of a source and of its view in which both have the same elements one after the other; only
+    that in which the axes stand, unless it divides: without a quotient the equations are solved."""
+    loops = positions(shape)
+    tried = divides and max(len(source), len(shape)) <= _MOST_AXES
+
+    def orders(count: int) -> Iterable[tuple[int, ...]]:
+        return permutations(range(count)) if tried else (tuple(range(count)),)
+
+    places = {flatten_index([loops[a] for a in o], tuple(shape[a] for a in o)): o for o in orders(len(shape))}
+    for order in orders(len(source)):
+        found = places.get(flatten_index([index[a] for a in order], tuple(source[a] for a in order)))
+        if found is not None:
+            yield order, found
 
 
 def _scattered(node: View, index: Sequence[Index], masked: Node) -> Node:

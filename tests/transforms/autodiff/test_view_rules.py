@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import numpy.testing as npt
 import pytest
@@ -362,3 +364,24 @@ def test_what_is_read_many_times_is_summed_once(view):
     assert all(len(node.domain) <= rank for node in graph.nodes() if isinstance(node, MapReduce))
     for n, m, k in ((3, 4, 2), (1, 1, 1), (5, 2, 3)):
         check(view, {N.atom: n, M.atom: m, K.atom: k})
+
+
+@pytest.mark.parametrize("order", [*itertools.permutations(range(3))], ids=str)
+@pytest.mark.parametrize("back", [None, (2, 0, 1)], ids=["reshaped", "and transposed"])
+def test_reshapes_of_transposed_arrays_are_undone_without_a_sum(order, back):
+    """So their gradients are linear in the number of elements; between symbolic sizes."""
+
+    def moved(xp, y):
+        y = xp.reshape(xp.transpose(y, order), y.shape)
+        return y if back is None else xp.transpose(y, back)
+
+    slope = harp.jit(harp.grad(lambda y, w: hnp.sum(moved(hnp, y) * w)))
+    for shape in [(3, 4, 5), (1, 6, 2), (7, 1, 1), (20, 30, 40), (2, 0, 3)]:
+        y = np.random.default_rng(0).normal(size=shape)
+        w = np.random.default_rng(1).normal(size=moved(np, y).shape)
+        places = moved(np, np.arange(y.size).reshape(shape)).ravel()
+        expected = np.zeros(y.size)
+        expected[places] = w.ravel()
+        npt.assert_array_equal(np.asarray(slope(y, w)), expected.reshape(shape))
+    assert slope.compilations == 1
+    assert " over [" not in str(slope.lower(y, w).graph) and "scatter" not in str(slope.lower(y, w).graph)
