@@ -121,7 +121,7 @@ RECURSIVE = {
         "trace/graph/body": "may_not_end",
         "trace/graph/host_calls": "has_node",
         "trace/graph/row_functions": "_order",
-        "trace/graph/view": "view",
+        "trace/graph/view": "view _sizes",
         "trace/sizes/proofs": "claims",
         "trace/sizes/scope": "Scope.equate Scope.is_solvable",
         "trace/sizes/signature": "_expressions",
