@@ -44,8 +44,8 @@ class Compressor:
 # A file of the library, and where all of them go.
 LIBRARY = re.compile(r"harp/backends/(\w+/library/.+\.[ch])")
 BUNDLE = "harp/backends/library.txt"
-# A string or a character of C, which stays, or a comment.
 INDENTED = re.compile(r"^ +", re.MULTILINE)
+# A string or a character of C, which stays, or a comment.
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\')|/\*.*?\*/|//[^\n]*', re.DOTALL)
 
 

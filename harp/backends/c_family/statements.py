@@ -76,9 +76,10 @@ STEPS = 256
 
 @attrs.define
 class _Scope:
-    """The body of a loop, whose declarations end at line `end`: variables for quotients and maxima that loops inside do
-    not change."""
+    """The body of a loop, which binds names, and whose declarations end at line `end`: variables for quotients and
+    maxima that loops inside do not change."""
 
+    bound: tuple[Atom, ...]
     depth: int
     loops: tuple[For | Repeat, ...]
     end: int
@@ -102,7 +103,6 @@ class Statements(ABC):
         self.used: set[str] = set()  # the names of sizes, loops and lets that lines use
         self._scalars: set[Buffer] = set()
         self._names = dict(names)
-        self._level = dict.fromkeys(names, 0)  # the scope that binds each name
         self._taken = set(names.values()) | set(buffers.values())
         self._strides: dict[tuple[Index, ...], str] = {}  # by the extents behind an axis
         self._given = frozenset(names)
@@ -111,7 +111,7 @@ class Statements(ABC):
         self._counted: dict[int, Digits] = {}  # those of a loop, by the depth of its lines
         self._questions: dict[int, str] = {}  # the check at the end of a loop over blocks, by the depth of that line
         self._stores = False  # whether a store is printed
-        self._scopes = [_Scope(1, (), 0, {})]  # that of the function, then those of open loops
+        self._scopes = [_Scope((*names,), 1, (), 0, {})]  # that of the function, then those of open loops
         self._index = IndexPrinter(self._name_of, self._element, self._keep)
         self._values = ValuePrinter(self._index, self._element, self.lines)
         self._printer = library.Printer(self._index.text, self._element, self._offset, self._buffers.__getitem__)
@@ -134,8 +134,7 @@ class Statements(ABC):
 
     def _enter(self, *bound: Atom) -> None:
         """The lines that follow have these names."""
-        self._level |= dict.fromkeys(bound, len(self._scopes))
-        self._scopes.append(_Scope(self.lines.depth, self.lines.loops, len(self.lines.lines), {}))
+        self._scopes.append(_Scope(bound, self.lines.depth, self.lines.loops, len(self.lines.lines), {}))
 
     def _is_given(self, p: Index) -> bool:
         """Whether the parameters say the value."""
@@ -150,7 +149,8 @@ class Statements(ABC):
         if kept is not None:
             return kept
         names = [a for a in value_atoms(of(atom)) if not isinstance(a, (FloorDiv, Relu))]
-        level = max((self._level.get(a, len(self._scopes)) for a in names), default=0)
+        levels = {a: number for number, scope in enumerate(self._scopes) for a in scope.bound}
+        level = max((levels.get(a, len(self._scopes)) for a in names), default=0)
         if level == len(self._scopes) or (self._stores and level and level == len(self._scopes) - 1):
             return text
         name = self._scopes[level].kept[atom] = self._fresh("k")
@@ -235,7 +235,7 @@ class Statements(ABC):
         self.statements[type(stmt)](self, stmt, block)
 
     def _nest(self, stmt: Nest, block: bool) -> None:
-        depth, loops = self.lines.depth, self._loops
+        depth, loops, scopes = self.lines.depth, self._loops, len(self._scopes)
         is_loop = bool(stmt.heads) and isinstance(stmt.heads[0], For)
         if stmt.heads and not block and (not is_loop or counted_digits(stmt.heads[0], stmt.heads[1:])):
             self.lines.open("")  # a neighbour may bind the same name
@@ -260,6 +260,7 @@ class Statements(ABC):
             self._twice(Nest(stmt.heads[-1:], stmt.body))
         else:
             self.statement(stmt.body, block or bool(stmt.heads))
+        del self._scopes[scopes:]
         self._close(depth)
         self._loops = loops
         for atom in held:
@@ -267,7 +268,7 @@ class Statements(ABC):
 
     def _twice(self, loop: Nest) -> None:
         """The loop for common arguments, and, if it noted others, the loop for all arguments."""
-        depth = self.lines.depth
+        depth, scopes = self.lines.depth, len(self._scopes)
         self.lines.open("")
         self.lines.add(f"{fast_path.NOTE};")
         for is_near, head in ((True, ""), (False, f"if ({fast_path.NOTED})")):
@@ -278,12 +279,11 @@ class Statements(ABC):
             HEADS[For](self, loop.heads[0], loop.body)
             self._enter(*head_names(loop.heads[0]))
             self.statement(loop.body, True)
+            del self._scopes[scopes:]
             self._close(inner)
         self._close(depth)
 
     def _close(self, depth: int) -> None:
-        while self._scopes[-1].depth > max(depth, 1):
-            self._scopes.pop()
         while self.lines.depth > depth:
             if self.lines.depth in self._counted:
                 self._count(self._counted.pop(self.lines.depth))
@@ -379,7 +379,7 @@ class Statements(ABC):
         at = {buffer: self._fresh("at") for buffer in home}
         for buffer, place in home.items():
             self.lines.add(f"{TYPES[buffer.dtype]} *{at[buffer]} = {place};")
-        depth, end = self.lines.depth, bare(self._index.text(stmt.loop.extent))
+        depth, scopes, end = self.lines.depth, len(self._scopes), bare(self._index.text(stmt.loop.extent))
         work = self._work_of_step(stmt, stmt.body)
         if work is None:
             self.lines.open(f"for (int64_t {name} = 0; {name} < {end}{test}; ++{name})", stmt)
@@ -391,6 +391,7 @@ class Statements(ABC):
         self._enter(stmt.loop)
         self._step(stmt, at)
         self._loops -= 1
+        del self._scopes[scopes:]
         self._close(depth)
         for chain in turns.chains(stmt.moves):
             first = chain[0][0]

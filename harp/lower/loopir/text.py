@@ -78,8 +78,8 @@ def declarations(program: Program) -> list[str]:
 def calls(program: Program) -> list[str]:
     """The calls of a program in order."""
     lines = []
+    known = {b: repr(number) for b, number in program.constants.items()}
     for call in program.calls:
-        known = {b: repr(number) for b, number in program.constants.items()}
         passed = (known.get(a.buffer) or _argument(a) for a in call.arguments)
         arguments = ", ".join((*passed, *map(repr, call.sizes)))
         lines.append(f"call {call.kernel} {program.kernels[call.kernel].name}({arguments})")

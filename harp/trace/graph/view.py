@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import chain, combinations
+from math import prod
 
 from harp.trace.graph.node import Contiguous, MapReduce, Node, View, at, positions
 from harp.trace.index.bounds import nonnegative
@@ -66,6 +67,10 @@ def view(
     return View(src, shape, index, conditions, fill)
 
 
+# A product of steps, strides and the like, by which positions along axes may be multiplied.
+_STEPS = 1 << 12
+
+
 @lru_cache(maxsize=1 << 10)
 def quotients_fit(index: tuple[Index, ...], *shapes: Shape) -> bool:
     """Whether the numerators of quotients are at most about as large as arrays of these shapes. With each reshape of a
@@ -76,8 +81,19 @@ def quotients_fit(index: tuple[Index, ...], *shapes: Shape) -> bool:
     most: Counter[Symbol] = Counter()
     for shape in shapes:
         most |= Counter(size for p in shape for size in symbols_in(p))
-    counts = (Counter(chain.from_iterable(map(_sizes, monomial))) for p in numerators for monomial, _ in p.terms)
-    return all(count <= max(most[size], 1) for found in counts for size, count in found.items())
+    largest = max(prod(_number(p) for p in shape) for shape in shapes) * _STEPS
+    for monomial, coefficient in (term for p in numerators for term in p.terms):
+        if abs(coefficient) * prod(_number(a.extent) for a in monomial if isinstance(a, Loop)) > largest:
+            return False
+        counts = Counter(chain.from_iterable(map(_sizes, monomial)))
+        if any(count > max(most[size], 1) for size, count in counts.items()):
+            return False
+    return True
+
+
+def _number(size: Index) -> int:
+    """A size that is a number; 1 for others."""
+    return max(size.constant or 1, 1)
 
 
 def _sizes(atom: Atom) -> Iterable[Symbol]:

@@ -55,7 +55,9 @@ def view_adjoint(node: View, cotangent: Node) -> Node:
     divides = any(isinstance(atom, FloorDiv) for p in index for atom in value_atoms(p))
     if product(shape) is product(source):
         # the same elements in the same order, but for the order of axes  ->  transpose, reshape and transpose back
-        for order, of_view in _orders_of_axes(index, source, shape, divides):
+        orders = _orders_of_axes(index, source, shape, divides)
+        if orders is not None:
+            order, of_view = orders
             back = reshape(permute(masked, of_view), tuple(source[axis] for axis in order))
             return permute(back, [order.index(axis) for axis in range(len(source))])
     elif flatten_index(index, source) is flatten_index(positions(shape), shape):
@@ -81,9 +83,10 @@ _MOST_AXES = 4
 
 def _orders_of_axes(
     index: Sequence[Index], source: Shape, shape: Shape, divides: bool
-) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The orders of the axes of a source and of its view in which both have the same elements one after the other; only
-    that in which the axes stand, unless it divides: without a quotient the equations are solved."""
+) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    """The orders of the axes of a source and of its view in which both have the same elements one after the other, if
+    there are any; only that in which the axes stand is tried unless it divides: without a quotient the equations are
+    solved."""
     loops = positions(shape)
     tried = divides and max(len(source), len(shape)) <= _MOST_AXES
 
@@ -94,7 +97,8 @@ def _orders_of_axes(
     for order in orders(len(source)):
         found = places.get(flatten_index([index[a] for a in order], tuple(source[a] for a in order)))
         if found is not None:
-            yield order, found
+            return order, found
+    return None
 
 
 def _scattered(node: View, index: Sequence[Index], masked: Node) -> Node:

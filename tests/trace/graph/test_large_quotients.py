@@ -54,6 +54,20 @@ def test_three_axes(count: int) -> None:
         np.testing.assert_array_equal(np.asarray(slope(y, w)), back.reshape(shape))
 
 
+@pytest.mark.parametrize("count", [3, 12, 24])
+def test_sizes_that_are_numbers(count: int) -> None:
+    """They are factors of coefficients."""
+
+    def function(xp: object, y: Array) -> Array:
+        y = xp.reshape(y, (1501, 1499))  # type: ignore[attr-defined]
+        for _ in range(count):
+            y = xp.reshape(y.T, (1501, 1499))  # type: ignore[attr-defined]
+        return y
+
+    y = np.arange(1501.0 * 1499)
+    np.testing.assert_array_equal(np.asarray(harp.jit(lambda y: function(hnp, y))(y)), function(np, y))
+
+
 def test_the_checked_program_finds_nothing() -> None:
     y = np.random.default_rng(0).normal(size=(1500, 1500))
     f = harp.jit(lambda y: chain(hnp, "views", 3, y), check=True)

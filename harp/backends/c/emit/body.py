@@ -153,7 +153,7 @@ class Body(Statements):
 
     def _custom_kernel(self, stmt: ForeignCall) -> None:
         """Define a function for a kernel of the user, and call it."""
-        name = f"{self._prefix}_part{len(self.parts)}"
+        name = f"{KERNEL}_part{len(self.parts)}"
         self.parts.append(function.Part(name, tuple(code(custom_kernels.definition(stmt, name))), ()))
         self.lines.uses |= custom_kernels.headers(stmt)
         self.lines.add(custom_kernels.call(stmt, name, self._buffers.__getitem__, self._bare), stores=True)
