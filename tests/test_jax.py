@@ -410,3 +410,36 @@ def test_modules_are_imported_by_the_names_of_jax():
 def test_dir_has_public_names_only():
     assert {name for name in dir(jax) if not name.startswith("__")} == set(jax.__all__)
     assert {"numpy", "lax", "grad", "jit", "tree"} <= set(dir(jax))
+
+
+def test_names_of_modules_and_of_effects():
+    from harp.jax.ad_checkpoint import checkpoint, checkpoint_name
+
+    layer = checkpoint(lambda x: checkpoint_name(jnp.sin(x), "kept") ** 2)
+    np.testing.assert_allclose(jax.grad(layer)(0.3), np.sin(0.6), rtol=1e-12)
+    assert importlib.import_module("harp.jax.experimental.checkify") is jax.experimental.checkify
+    assert jax.effects_barrier() is None
+
+
+def test_where_without_choices():
+    mask = np.array([[True, False], [True, True]])
+    assert all(map(np.array_equal, jnp.where(mask), np.where(mask)))
+    rows, columns = jax.jit(lambda mask: jnp.where(mask, size=4, fill_value=-1))(mask)
+    assert rows.tolist() == [0, 1, 1, -1]
+    assert columns.tolist() == [0, 0, 1, -1]
+    with pytest.raises(ConcretizationError):
+        jax.jit(lambda mask: jnp.where(mask)[0])(mask)
+    with pytest.raises(ArgumentError, match="both x and y"):
+        jnp.where(mask, 1.0)
+    with pytest.raises(ArgumentError, match="where\\(condition\\)"):
+        jnp.where(mask, 1.0, 0.0, size=3)
+
+
+def test_dtypes_equal_those_of_numpy():
+    found = jax.eval_shape(lambda x: x, np.ones(3, np.float32)).dtype
+    assert all(found == same for same in (np.float32, np.dtype(np.float32), "float32", harp.f32))
+    assert not any(found == other for other in (np.float64, np.dtype(">f4"), "float", "f32x", None, 4, harp.f64))
+    assert np.float32 == found
+    assert harp.bf16 == "bfloat16"
+    assert harp.bf16 != np.float32
+    assert {harp.f32: 1}[found] == 1

@@ -23,6 +23,7 @@ import numpy as np
 
 import harp.debug as debug
 import harp.flatten_util as flatten_util
+import harp.jax.ad_checkpoint as ad_checkpoint
 import harp.jax.example_libraries as example_libraries
 import harp.jax.experimental as experimental
 import harp.lax as lax
@@ -65,6 +66,7 @@ __all__ = [
     "Array",
     "Device",
     "ShapeDtypeStruct",
+    "ad_checkpoint",
     "block_until_ready",
     "checking_leaks",
     "checkpoint",
@@ -83,6 +85,7 @@ __all__ = [
     "devices",
     "disable_jit",
     "dtypes",
+    "effects_barrier",
     "enable_x64",
     "errors",
     "eval_shape",
@@ -170,6 +173,10 @@ def block_until_ready(x: Any) -> Any:
         if isinstance(leaf, Array):
             leaf.block_until_ready()
     return x
+
+
+def effects_barrier() -> None:
+    """Changes nothing: what a program prints, and its calls of Python, are done when the program returns."""
 
 
 def typeof(x: Any) -> Any:

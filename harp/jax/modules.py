@@ -15,7 +15,11 @@ from types import ModuleType
 
 _HERE = "harp.jax."
 _NAMES = ["debug", "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy", "test_util", "tree", "tree_util"]
-_OTHERS = {"image": "harp.nn.image"}
+_OTHERS = {
+    "experimental.checkify": "harp.jax.checkify",
+    "experimental.ode": "harp.jax.ode",
+    "image": "harp.nn.image",
+}
 
 
 class _SameModule(Loader):

@@ -78,21 +78,8 @@ def abs(a: object) -> Array:
     return arithmetic.absolute(a)
 
 
-def where(condition: object, x: object = None, y: object = None) -> Array:
-    """Elementwise `x` where the condition holds, else `y`; gradients flow into the chosen one only.
-
-    Raises ArgumentError without them: where the condition holds says `nonzero`.
-
-    >>> import harp.numpy as hnp
-    >>> x = hnp.asarray([-1.0, 4.0])
-    >>> hnp.where(x > 0, hnp.sqrt(hnp.where(x > 0, x, 1.0)), 0.0)
-    Array([0., 2.])
-    """
-    if x is None or y is None:
-        raise ArgumentError(
-            f"where chooses between two arrays; the positions where a condition holds are harp.numpy.nonzero(condition)"
-            f"{place()}"
-        )
+def where(condition: object, x: object, y: object) -> Array:
+    """Elementwise `x` where the condition holds, else `y`."""
     return arithmetic.where_(condition, x, y)
 
 

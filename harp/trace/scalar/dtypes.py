@@ -97,7 +97,7 @@ class IntegerLimits(NamedTuple):
 
 @attrs.frozen(eq=False, slots=True, weakref_slot=False)
 class DType(InternedBase):
-    """An element type; one object each, compared with `is`. `np.dtype(harp.f32)` works.
+    """An element type; one object each. `np.dtype(harp.f32)` works, and it equals NumPy's dtype.
 
     With sizes in brackets it declares an array, for `harp.jit(signature=...)` and `harp.trace`: a name stands for any
     size, the same name for the same size, and a number for itself.
@@ -184,6 +184,18 @@ class DType(InternedBase):
                     f"example harp.{self.name}['batch', 784]{where()}"
                 )
         return ArraySignature(self, listed)
+
+    def __eq__(self, other: object) -> bool:
+        """Also NumPy's dtype, its scalar type and its name are equal to it, as they are to one another."""
+        if self is other or not isinstance(other, (np.dtype, type, str)):
+            return self is other
+        if self.is_packaged:
+            return self.numpy_name in (other, getattr(other, "name", None), getattr(other, "__name__", None))
+        return bool(self.numpy == other)
+
+    # That of the object: no code of Python runs where nodes are told apart. NumPy's equal dtypes, types and names have
+    # different hashes, too.
+    __hash__ = object.__hash__
 
     def __reduce__(self) -> tuple[object, ...]:
         return as_dtype, (self.numpy_name,)

@@ -83,9 +83,6 @@ class WorkItem(Statements):
         self.functions: list[str] = []  # definitions of points of the user's kernels
         self.number = "harp_work_item()"  # the number of the work-item or group that owns a workspace
 
-    def _enter(self, *bound: Atom) -> None:
-        """No variables at the start of loops: PoCL 3 crashes where such loops have barriers."""
-
     def iteration(self, grid: tuple[For, ...], stmt: Stmt) -> None:
         """Print the statements for one iteration of the grid."""
         depth = self.lines.depth
