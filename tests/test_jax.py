@@ -442,4 +442,6 @@ def test_dtypes_equal_those_of_numpy():
     assert np.float32 == found
     assert harp.bf16 == "bfloat16"
     assert harp.bf16 != np.float32
+    named = type("bfloat16", (), {"name": "bfloat16"})
+    assert harp.bf16 != named
     assert {harp.f32: 1}[found] == 1

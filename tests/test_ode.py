@@ -6,7 +6,7 @@ from harp.jax.experimental.ode import odeint
 
 import harp
 from harp import numpy as hnp
-from harp.errors import ShapeError
+from harp.errors import ArgumentError, DTypeError, ShapeError
 
 TIMES = np.array([0.0, 0.3, 0.35, 2.0])
 
@@ -94,7 +94,9 @@ def test_what_is_not_reached_is_nan(jit):
     np.testing.assert_allclose(found[1], np.sin(1e-4), rtol=1e-5)
     assert np.isnan(found[2])
     assert np.isnan(np.asarray(jit(lambda t: odeint(lambda y, t: -y, 1.0, t))(np.array([1.0, 5.0, 0.5]))[2]))
-    assert np.isnan(np.asarray(jit(lambda t: odeint(lambda y, t: -y, 1.0, t))(np.array([0.0, np.nan]))[1]))
+    for rate in (lambda y, t: -y, lambda y, t: 0 * y):
+        for end in (np.nan, np.inf):
+            assert np.isnan(np.asarray(jit(lambda t, rate=rate: odeint(rate, 1.0, t))(np.array([0.0, end]))[1]))
 
 
 def test_steps_are_no_longer_than_hmax():
@@ -115,6 +117,23 @@ def test_batches():
     np.testing.assert_allclose(slopes, -2.0 * np.exp(-2.0 * rates), rtol=1e-5, atol=1e-7)
 
 
-def test_times_are_a_vector():
-    with pytest.raises(ShapeError, match=r"times of odeint are a vector"):
-        odeint(decay, 1.0, 2.0, 0.5)
+def test_a_real_rate_of_a_complex_state():
+    found = odeint(lambda y, t: hnp.real(y) * 0 + 1.0, np.array([1 + 1j, 2.0]), TIMES)
+    np.testing.assert_allclose(found, np.array([1 + 1j, 2.0]) + TIMES[:, None], rtol=1e-6)
+
+
+WRONG = {
+    "times": (lambda y, t: y, 1.0, 2.0, (), ShapeError, "times of odeint are a vector"),
+    "shape": (lambda y, t: -t, np.ones(2), TIMES, (), ShapeError, r"returns shape \(\) where y0 has shape \(2,\)"),
+    "complex": (lambda y, t: 1j * y, 1.0, TIMES, (), DTypeError, "make y0 complex"),
+    "tree": (lambda y, t: (y["a"],), {"a": 1.0}, TIMES, (), ArgumentError, "another tree than y0"),
+    "nothing": (lambda y, t: None, 1.0, TIMES, (), ArgumentError, "another tree than y0"),
+    "text": (lambda y, t, how: y, 1.0, TIMES, ("abc",), ArgumentError, "a str is not an array"),
+}
+
+
+@pytest.mark.parametrize("name", list(WRONG))
+def test_errors(name):
+    func, y, t, args, error, message = WRONG[name]
+    with pytest.raises(error, match=message):
+        odeint(func, y, t, *args)

@@ -9,19 +9,19 @@ Optimal Processes, 1962).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf, nan
+from math import inf, nan, prod
 from typing import Any, NamedTuple
 
 import harp.numpy as hnp
-from harp.errors import ShapeError
-from harp.flatten_util import ravel_pytree
+from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.jax.closures import closure_convert
 from harp.lax import complex, scan, while_loop
 from harp.numpy.linalg import norm
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
+from harp.trace.scalar.dtypes import DType
 from harp.trace.source_locations import where
 from harp.transforms.autodiff.custom import custom_vjp
 from harp.transforms.autodiff.grad import vjp
@@ -83,11 +83,13 @@ def odeint(
     hmax: float = inf,
 ) -> Any:
     """The solution of dy/dt = func(y, t, *args) at times `t` (n,), which increase, from `y0` at t[0]: the tree of `y0`,
-    with a first axis of n, and its dtypes; NaN for times that are not reached, or lie before earlier ones.
+    with a first axis of n, and its dtypes; NaN for times that are not reached, or lie before earlier ones. What `func`
+    returns is a tree as that of `y0`, too.
 
     The error of a step is within `atol + rtol * |y|`; there are at most `mxstep` steps between two times, none longer
     than `hmax`; the last may end behind t[-1]. Derivatives in reverse mode, with respect to `y0`, `t`, `args` and what
-    `func` closes over, are solutions to the same tolerance. Raises ShapeError for times that are no vector.
+    `func` closes over, are solutions to the same tolerance. Raises ShapeError for times that are no vector and for
+    derivatives of another shape, ArgumentError for another tree, DTypeError for complex derivatives of real numbers.
 
     >>> import harp.numpy as hnp
     >>> float(odeint(lambda y, t: -y, 1.0, hnp.asarray([0.0, 1.0]))[-1]).__round__(6)
@@ -96,10 +98,22 @@ def odeint(
     times = as_array(t)
     if times.ndim != 1:
         raise ShapeError(f"times of odeint are a vector, but have shape {times.shape}{where()}")
-    first, unravel = _real_vector(y0)
+    for leaf in flatten(args)[0]:
+        as_array(leaf)  # raises for what is no array
+    leaves, structure = flatten(y0)
+    states = [as_array(leaf) for leaf in leaves]
+    states = [state if state.kind.is_inexact else state * 1.0 for state in states]
+    leaf_kinds = tuple(_Leaf(state.shape, state.kind) for state in states)
+    first = _vector(states)
 
-    def rate(flat: Array, time: Array, *args: Any) -> Array:
-        return _real_vector(func(unravel(flat), time, *args))[0].astype(flat.dtype)
+    def unravel(vector: Array) -> Any:
+        return unflatten(structure, _leaves(vector, leaf_kinds))
+
+    def rate(vector: Array, time: Array, *args: Any) -> Array:
+        rates, found = flatten(func(unravel(vector), time, *args))
+        if found != structure:
+            raise ArgumentError(f"func of odeint returns another tree than y0, whose derivative it is{where()}")
+        return _vector([_like(as_array(one), leaf) for one, leaf in zip(rates, leaf_kinds, strict=True)])
 
     times = times.astype(first.dtype)
     converted, closed = closure_convert(rate, first, times, *args)
@@ -107,17 +121,39 @@ def odeint(
     return vmap(unravel)(_solve(converted, tolerance, first, times, *args, *closed))
 
 
-def _real_vector(tree: Any) -> tuple[Array, Callable[[Array], Any]]:
-    """The elements of a tree as one vector of floats, real parts before imaginary ones; and the way back."""
-    leaves, structure = flatten(tree)
-    arrays = [as_array(leaf) for leaf in leaves]
-    arrays = [array if array.kind.is_inexact else array * 1.0 for array in arrays]
-    flat, unravel = ravel_pytree([(a.real, a.imag) if a.kind.is_complex else (a,) for a in arrays])
+class _Leaf(NamedTuple):
+    """Shape and dtype of an array of the state."""
 
-    def back(vector: Array) -> Any:
-        return unflatten(structure, [complex(*part) if len(part) == 2 else part[0] for part in unravel(vector)])
+    shape: tuple[int, ...]
+    dtype: DType
 
-    return flat, back
+
+def _like(rate: Array, state: _Leaf) -> Array:
+    """A derivative in the dtype of its state."""
+    if rate.shape != state.shape:
+        raise ShapeError(f"func of odeint returns shape {rate.shape} where y0 has shape {state.shape}{where()}")
+    if rate.kind.is_complex and not state.dtype.is_complex:
+        raise DTypeError(f"func of odeint returns complex numbers where those of y0 are real; make y0 complex{where()}")
+    return rate.astype(state.dtype)
+
+
+def _vector(arrays: Sequence[Array]) -> Array:
+    """The elements of arrays as one vector of floats, real parts before imaginary ones."""
+    parts = [part for array in arrays for part in ((array.real, array.imag) if array.kind.is_complex else (array,))]
+    return hnp.concatenate([hnp.ravel(part) for part in parts]) if parts else hnp.zeros(0)
+
+
+def _leaves(vector: Array, kinds: Sequence[_Leaf]) -> list[Array]:
+    """The arrays of a vector."""
+    found, start = [], 0
+    for leaf in kinds:
+        parts = []
+        for _ in range(2 if leaf.dtype.is_complex else 1):
+            end = start + prod(leaf.shape)
+            parts.append(hnp.reshape(vector[start:end], leaf.shape))
+            start = end
+        found.append((complex(*parts) if len(parts) == 2 else parts[0]).astype(leaf.dtype))
+    return found
 
 
 def _combined(weights: tuple[float, ...], rates: list[Array]) -> Array:
@@ -176,7 +212,8 @@ def _at_times(func: Rate, tolerance: _Tolerance, state: Array, times: Array, *ar
 
     def goes_on(carry: tuple[_Step, Array, Array]) -> Array:
         step, time, count = carry
-        return (step.time < time) & (count < tolerance.mxstep) & (step.time + step.length > step.time)
+        can = hnp.isfinite(time) & hnp.isfinite(step.length) & (step.time + step.length > step.time)
+        return (step.time < time) & (count < tolerance.mxstep) & can
 
     def longer(carry: tuple[_Step, Array, Array]) -> tuple[_Step, Array, Array]:
         return _tried(bound, carry[0], tolerance), carry[1], carry[2] + 1

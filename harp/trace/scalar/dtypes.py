@@ -189,9 +189,11 @@ class DType(InternedBase):
         """Also NumPy's dtype, its scalar type and its name are equal to it, as they are to one another."""
         if self is other or not isinstance(other, (np.dtype, type, str)):
             return self is other
-        if self.is_packaged:
-            return self.numpy_name in (other, getattr(other, "name", None), getattr(other, "__name__", None))
-        return bool(self.numpy == other)
+        if not self.is_packaged:
+            return bool(self.numpy == other)
+        if isinstance(other, type):
+            return issubclass(other, np.generic) and other.__name__ == self.numpy_name
+        return self.numpy_name == (other if isinstance(other, str) else other.name)
 
     # That of the object: no code of Python runs where nodes are told apart. NumPy's equal dtypes, types and names have
     # different hashes, too.
