@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import harp.numpy as hnp
 from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.jax.closures import closure_convert
-from harp.lax import complex, scan, while_loop
-from harp.numpy.linalg import norm
+from harp.lax.arithmetic import complex
+from harp.numpy.linalg.norms import norm
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
 from harp.trace.scalar.dtypes import DType
@@ -26,6 +26,8 @@ from harp.trace.source_locations import where
 from harp.transforms.autodiff.custom import custom_vjp
 from harp.transforms.autodiff.grad import vjp
 from harp.transforms.batching.vmap import vmap
+from harp.transforms.control.conditional import while_loop
+from harp.transforms.control.scan import scan
 from harp.tree import flatten, unflatten
 from harp.tree import map as tree_map
 
