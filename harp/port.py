@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -82,6 +83,9 @@ def is_there(name: str) -> bool:
     for part in name.split(".")[1:]:
         if not isinstance(found, (ModuleType, SimpleNamespace)):
             return True
+        if getattr(found, "__path__", None) == []:  # its modules are imported by their names
+            with suppress(ModuleNotFoundError):
+                import_module(f"{found.__name__}.{part}")
         if not hasattr(found, part):
             return False
         found = getattr(found, part)

@@ -419,6 +419,8 @@ def test_names_of_modules_and_of_effects():
     np.testing.assert_allclose(jax.grad(layer)(0.3), np.sin(0.6), rtol=1e-12)
     assert importlib.import_module("harp.jax.experimental.checkify") is jax.experimental.checkify
     assert jax.effects_barrier() is None
+    assert port.is_there("jax.experimental.ode.odeint")
+    assert not port.is_there("jax.experimental.nothing")
 
 
 def test_where_without_choices():

@@ -8,8 +8,7 @@ Error(None)
 from __future__ import annotations
 
 import harp.jax.checkify as checkify
-import harp.jax.ode as ode
 
-__all__ = ["checkify", "ode"]
-# Its modules are found by name.
+__all__ = ["checkify"]
+# `ode` is imported by its name: `modules.py` finds it.
 __path__: list[str] = []

@@ -68,6 +68,8 @@ class _Step(NamedTuple):
 
 
 class _Tolerance(NamedTuple):
+    """The arguments of `odeint` that say how it steps."""
+
     rtol: float
     atol: float
     mxstep: float
@@ -274,7 +276,7 @@ def _backward(func: Rate, tolerance: _Tolerance, kept: Any, cotangents: Array) -
     ends = -hnp.stack([times[1:], times[:-1]], axis=1)
     (cotangent, of_args), _ = scan(before, zeros, (states[1:], cotangents[1:], ends), reverse=True)
     slopes = vmap(lambda state, time: func(state, time, *args))(states, times)
-    # Where the solution starts later, it goes the way that is cut off less.
+    # A later t[0] leaves out the start of the way: -cotangent @ slope; a later t[k] goes on for longer.
     of_times = hnp.where(hnp.arange(times.shape[0]) == 0, -(slopes @ cotangent), hnp.sum(cotangents * slopes, axis=1))
     found: list[Any] = [None] * len(leaves)
     for k, of_arg in zip(floats, of_args, strict=True):
