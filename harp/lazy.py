@@ -74,6 +74,7 @@ FUNCTIONS = Names(
         "harp.numpy.linalg.products": "matmul dot",
         "harp.numpy.manipulation": "transpose matrix_transpose reshape squeeze ravel",
         "harp.numpy.reductions": "sum prod max min mean var std any all argmax argmin",
+        "harp.numpy.sets": "nonzero",
         "harp.numpy.interchange": "to_arrow",
         "harp.lax.bits": "view",
         "harp.": "numpy",

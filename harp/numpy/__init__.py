@@ -21,7 +21,7 @@ _NAMES = _Names(
         "harp.numpy.activation": "log_softmax logsumexp relu sigmoid softmax softplus",
         "harp.numpy.choosing": "array_equal array_equiv diag diag_indices diag_indices_from diagflat fill_diagonal "
         "indices ix_ piecewise ravel_multi_index select tril_indices tril_indices_from triu_indices triu_indices_from "
-        "unravel_index where",
+        "unravel_index",
         "harp.numpy.closeness": "allclose fmod heaviside isclose nan_to_num",
         "harp.numpy.complexes": "angle conj conjugate=conj imag iscomplexobj isrealobj real",
         "harp.numpy.counting": "average bincount corrcoef cov digitize histogram histogram2d "
@@ -35,7 +35,7 @@ _NAMES = _Names(
         "floor_divide greater greater_equal invert=bitwise_not isfinite isinf isnan left_shift=bitwise_left_shift "
         "less less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor maximum minimum mod "
         "multiply negative not_equal positive pow power reciprocal remainder right_shift=bitwise_right_shift round "
-        "rsqrt sign sin sqrt square subtract tan tanh true_divide trunc",
+        "rsqrt sign sin sqrt square subtract tan tanh true_divide trunc where",
         "harp.numpy.floats": "bitwise_count divmod fabs fix float_power fmax fmin frexp gcd iscomplex isneginf "
         "isposinf isreal lcm ldexp modf packbits rint unpackbits",
         "harp.numpy.index_tricks": "c_ index_exp mgrid ogrid r_ s_",

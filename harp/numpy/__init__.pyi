@@ -26,7 +26,6 @@ from harp.numpy.choosing import (
     triu_indices as triu_indices,
     triu_indices_from as triu_indices_from,
     unravel_index as unravel_index,
-    where as where,
 )
 from harp.numpy.closeness import (
     allclose as allclose,
@@ -156,6 +155,7 @@ from harp.numpy.elementwise import (
     tanh as tanh,
     true_divide as true_divide,
     trunc as trunc,
+    where as where,
 )
 from harp.numpy.floats import (
     bitwise_count as bitwise_count,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import overload
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from harp.numpy.joining import stack
 from harp.numpy.linalg.products import diagonal
 from harp.numpy.manipulation import broadcast_to, ravel, reshape
 from harp.numpy.reductions import any as any_
-from harp.numpy.sets import nonzero
 from harp.numpy.sorting import of_one_shape
 from harp.trace.array.arithmetic import add, floor_divide, multiply
 from harp.trace.array.array import Array, node_of
@@ -37,40 +35,7 @@ from harp.trace.index.polynomial import loop
 from harp.trace.scalar.dtypes import DTypeLike, NDArray, i64, u64
 from harp.trace.scalar.expr import const
 from harp.trace.sizes.size import resolve, unify, wrap
-from harp.trace.source_locations import plural
-from harp.trace.source_locations import where as place
-
-
-@overload
-def where(
-    condition: object, x: None = None, y: None = None, *, size: object = None, fill_value: object = None
-) -> tuple[Array, ...]: ...
-@overload
-def where(condition: object, x: object, y: object) -> Array: ...
-def where(
-    condition: object, x: object = None, y: object = None, *, size: object = None, fill_value: object = None
-) -> Array | tuple[Array, ...]:
-    """Elementwise `x` where the condition holds, else `y`; gradients flow into the chosen one only.
-
-    Without `x` and `y`, the positions where it holds, as `nonzero(condition, size=size, fill_value=fill_value)`. Raises
-    ArgumentError for one of them alone, and for `size` and `fill_value` beside them.
-
-    >>> import harp.numpy as hnp
-    >>> x = hnp.asarray([-1.0, 4.0])
-    >>> hnp.where(x > 0, hnp.sqrt(hnp.where(x > 0, x, 1.0)), 0.0)
-    Array([0., 2.])
-    >>> hnp.where(x > 0)
-    (Array([1]),)
-    """
-    if x is None and y is None:
-        return nonzero(condition, size=size, fill_value=fill_value)
-    if x is None or y is None:
-        raise ArgumentError(f"where takes both x and y, or none of them for the positions where it holds{place()}")
-    if size is not None or fill_value is not None:
-        raise ArgumentError(
-            f"size and fill_value are for where(condition): with x and y there are no positions{place()}"
-        )
-    return choose(condition, x, y)
+from harp.trace.source_locations import plural, where
 
 
 def select(condlist: Sequence[object], choicelist: Sequence[object], default: object = 0) -> Array:
@@ -86,7 +51,7 @@ def select(condlist: Sequence[object], choicelist: Sequence[object], default: ob
     if len(condlist) != len(choicelist) or not condlist:
         raise ArgumentError(
             f"select takes a choice for each condition, at least one: {len(condlist)} conditions, {len(choicelist)} "
-            f"choices{place()}"
+            f"choices{where()}"
         )
     result = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
@@ -121,7 +86,7 @@ def piecewise(x: object, condlist: object, funclist: Sequence[object], *args: ob
     tests, pieces = _conditions(array, condlist), list(funclist)
     if len(pieces) not in (len(tests), len(tests) + 1):
         raise ArgumentError(
-            f"piecewise takes a function for each of {len(tests)} conditions, or one more, not {len(pieces)}{place()}"
+            f"piecewise takes a function for each of {len(tests)} conditions, or one more, not {len(pieces)}{where()}"
         )
     otherwise = pieces.pop() if len(pieces) > len(tests) else 0
 
@@ -149,7 +114,7 @@ def diag(v: object, k: int = 0) -> Array:
     if array.ndim == 2:
         return diagonal(array, offset)
     if array.ndim != 1:
-        raise ShapeError(f"diag takes a vector or a matrix, not {plural(array.ndim, 'axes')}{place()}")
+        raise ShapeError(f"diag takes a vector or a matrix, not {plural(array.ndim, 'axes')}{where()}")
     node = node_of(array)
     size = resolve(resolve(node.shape[0]) + abs(offset))
     row, column = loop(0, size), loop(1, size)
@@ -184,13 +149,13 @@ def fill_diagonal(a: object, val: object, *, inplace: bool = False) -> Array:
     require_in_new_array("fill_diagonal", inplace)
     array = as_array(a)
     if array.ndim != 2:
-        raise ShapeError(f"fill_diagonal takes a matrix, not {plural(array.ndim, 'axes')}{place()}")
+        raise ShapeError(f"fill_diagonal takes a matrix, not {plural(array.ndim, 'axes')}{where()}")
     rows, columns = array.shape
     here = arange(rows)[:, None] == arange(columns)[None]
     require_held("the value of fill_diagonal", val, array.kind)
     given = map_(lambda e: e, val, to=array.kind)
     if given.ndim > 1:
-        raise ShapeError(f"fill_diagonal takes a number or a vector, not {plural(given.ndim, 'axes')}{place()}")
+        raise ShapeError(f"fill_diagonal takes a number or a vector, not {plural(given.ndim, 'axes')}{where()}")
     if given.ndim:
         sizes = node_of(given).shape[0], node_of(array).shape[0]
         join_sizes(*sizes, lambda: "the values of fill_diagonal are one, or one for each row of x")
@@ -226,7 +191,7 @@ def ix_(*sequences: object) -> tuple[Array, ...]:
     for k, sequence in enumerate(sequences):
         array = as_array(np.asarray(sequence) if isinstance(sequence, (list, tuple)) else sequence)
         if array.ndim != 1:
-            raise ShapeError(f"ix_ takes vectors, but array {k} has {plural(array.ndim, 'axes')}{place()}")
+            raise ShapeError(f"ix_ takes vectors, but array {k} has {plural(array.ndim, 'axes')}{where()}")
         if array.dtype == np.bool_:
             array = as_array(np.nonzero(require_known(array, _UNKNOWN))[0])
         elif not array.kind.is_integer:
@@ -259,7 +224,7 @@ def unravel_index(indices: object, shape: object) -> tuple[Array, ...]:
         total = total * size  # type: ignore[assignment]
     known = known_numbers(flat)
     if known is not None and known.size and isinstance(total, int) and not 0 <= known.min() <= known.max() < total:
-        raise IndexOutOfRangeError(f"a position is outside an array of {plural(total, 'elements')}{place()}")
+        raise IndexOutOfRangeError(f"a position is outside an array of {plural(total, 'elements')}{where()}")
     rest, result = clip(as_positions("the positions of unravel_index", flat), 0, total - 1), []
     for size in reversed(sizes):
         result.append(remainder(rest, size))
@@ -280,22 +245,22 @@ def ravel_multi_index(multi_index: Sequence[object], dims: object, mode: str = "
     """
     sizes = [wrap(size) for size in to_shape(dims)]
     if not isinstance(mode, str) or mode not in ("raise", "clip", "wrap"):
-        raise ArgumentError(f"mode is 'raise', 'clip' or 'wrap', not {mode!r}{place()}")
+        raise ArgumentError(f"mode is 'raise', 'clip' or 'wrap', not {mode!r}{where()}")
     if len(multi_index) != len(sizes):
         raise ShapeError(
-            f"ravel_multi_index has positions for {plural(len(multi_index), 'axes')} of {len(sizes)}{place()}"
+            f"ravel_multi_index has positions for {plural(len(multi_index), 'axes')} of {len(sizes)}{where()}"
         )
     if math.prod(size for size in sizes if isinstance(size, int)) > limits(i64).high:
-        raise ShapeError(f"the shape of ravel_multi_index, {dims!r}, has more elements than int64 counts{place()}")
+        raise ShapeError(f"the shape of ravel_multi_index, {dims!r}, has more elements than int64 counts{where()}")
     flat: object = 0
-    for axis, (positions, size) in enumerate(zip(multi_index, sizes, strict=True)):
-        array = as_array(positions)
+    for axis, (place, size) in enumerate(zip(multi_index, sizes, strict=True)):
+        array = as_array(place)
         known = known_numbers(array)
         if mode == "raise" and known is not None and known.size and isinstance(size, int):
             low, high = int(known.min()), int(known.max())
             if low < 0 or high >= size:
                 raise IndexOutOfRangeError(
-                    f"index {low if low < 0 else high} is out of range for axis {axis} of size {size}{place()}"
+                    f"index {low if low < 0 else high} is out of range for axis {axis} of size {size}{where()}"
                 )
         exact = as_positions(f"the positions of ravel_multi_index along axis {axis}", array)
         if mode == "wrap":
@@ -324,7 +289,7 @@ def diag_indices_from(arr: object) -> tuple[Array, ...]:
     """
     shape = node_of(as_array(arr)).shape
     if len(shape) < 2:
-        raise ShapeError(f"diag_indices_from needs at least two axes, not {len(shape)}{place()}")
+        raise ShapeError(f"diag_indices_from needs at least two axes, not {len(shape)}{where()}")
     for size in shape[1:]:
         unify(shape[0], size, lambda: "diag_indices_from needs axes of equal sizes")
     return diag_indices(wrap(resolve(shape[0])), len(shape))
@@ -371,7 +336,7 @@ def triu_indices_from(arr: object, k: int = 0) -> tuple[Array, ...]:
 def _matrix_sizes(name: str, x: object, k: int) -> tuple[object, int, object]:
     shape = as_array(x).shape
     if len(shape) != 2:
-        raise ShapeError(f"{name} takes a matrix, not {plural(len(shape), 'axes')}{place()}")
+        raise ShapeError(f"{name} takes a matrix, not {plural(len(shape), 'axes')}{where()}")
     return shape[0], k, shape[1]
 
 

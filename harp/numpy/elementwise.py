@@ -8,8 +8,10 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
+from typing import overload
 
 from harp.errors import ArgumentError
+from harp.lazy import FUNCTIONS
 from harp.numpy import complexes
 from harp.trace.array import arithmetic
 from harp.trace.array.arithmetic import ARITHMETIC, require, zero_of
@@ -78,8 +80,36 @@ def abs(a: object) -> Array:
     return arithmetic.absolute(a)
 
 
-def where(condition: object, x: object, y: object) -> Array:
-    """Elementwise `x` where the condition holds, else `y`."""
+@overload
+def where(
+    condition: object, x: None = None, y: None = None, *, size: object = None, fill_value: object = None
+) -> tuple[Array, ...]: ...
+@overload
+def where(condition: object, x: object, y: object) -> Array: ...
+def where(
+    condition: object, x: object = None, y: object = None, *, size: object = None, fill_value: object = None
+) -> Array | tuple[Array, ...]:
+    """Elementwise `x` where the condition holds, else `y`; gradients flow into the chosen one only.
+
+    Without `x` and `y`, the positions where it holds, as `nonzero(condition, size=size, fill_value=fill_value)`. Raises
+    ArgumentError for one of them alone, and for `size` and `fill_value` beside them.
+
+    >>> import harp.numpy as hnp
+    >>> x = hnp.asarray([-1.0, 4.0])
+    >>> hnp.where(x > 0, hnp.sqrt(hnp.where(x > 0, x, 1.0)), 0.0)
+    Array([0., 2.])
+    >>> hnp.where(x > 0)
+    (Array([1]),)
+    """
+    if x is None and y is None:
+        positions: tuple[Array, ...] = FUNCTIONS["nonzero"](condition, size=size, fill_value=fill_value)
+        return positions
+    if x is None or y is None:
+        raise ArgumentError(f"where takes both x and y, or none of them for the positions where it holds{place()}")
+    if size is not None or fill_value is not None:
+        raise ArgumentError(
+            f"size and fill_value are for where(condition): with x and y there are no positions{place()}"
+        )
     return arithmetic.where_(condition, x, y)
 
 
