@@ -6,7 +6,7 @@ from harp.jax.experimental.ode import odeint
 
 import harp
 from harp import numpy as hnp
-from harp.errors import ArgumentError, DTypeError, ShapeError
+from harp.errors import ArgumentError, DTypeError, ShapeError, TreeError
 
 TIMES = np.array([0.0, 0.3, 0.35, 2.0])
 
@@ -67,7 +67,7 @@ def test_arrays_that_are_closed_over_have_derivatives():
 
 def test_trees_of_complex_numbers_and_integers():
     def rate(y, t, k, label):
-        return {"wave": 1j * k * y["wave"], "level": hnp.full((2,), 1.0 * label)}
+        return {"level": hnp.full((2,), 1.0 * label), "wave": 1j * k * y["wave"]}
 
     y = {"wave": 2.0 + 0.0j, "level": np.array([1, 2])}
     found = odeint(rate, y, TIMES, 3.0, 4)
@@ -126,8 +126,8 @@ WRONG = {
     "times": (lambda y, t: y, 1.0, 2.0, (), ShapeError, "times of odeint are a vector"),
     "shape": (lambda y, t: -t, np.ones(2), TIMES, (), ShapeError, r"returns shape \(\) where y0 has shape \(2,\)"),
     "complex": (lambda y, t: 1j * y, 1.0, TIMES, (), DTypeError, "make y0 complex"),
-    "tree": (lambda y, t: (y["a"],), {"a": 1.0}, TIMES, (), ArgumentError, "another tree than y0"),
-    "nothing": (lambda y, t: None, 1.0, TIMES, (), ArgumentError, "another tree than y0"),
+    "tree": (lambda y, t: (y["a"],), {"a": 1.0}, TIMES, (), TreeError, "another tree than y0"),
+    "nothing": (lambda y, t: None, 1.0, TIMES, (), TreeError, "another tree than y0"),
     "text": (lambda y, t, how: y, 1.0, TIMES, ("abc",), ArgumentError, "a str is not an array"),
 }
 

@@ -15,7 +15,7 @@ from math import inf, nan, prod
 from typing import Any, NamedTuple
 
 import harp.numpy as hnp
-from harp.errors import ArgumentError, DTypeError, ShapeError
+from harp.errors import DTypeError, ShapeError, TreeError
 from harp.jax.closures import closure_convert
 from harp.lax.arithmetic import complex
 from harp.numpy.linalg.norms import norm
@@ -23,6 +23,7 @@ from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
 from harp.trace.scalar.dtypes import DType
 from harp.trace.source_locations import where
+from harp.trace.trees import alike
 from harp.transforms.autodiff.custom import custom_vjp
 from harp.transforms.autodiff.grad import vjp
 from harp.transforms.batching.vmap import vmap
@@ -93,7 +94,7 @@ def odeint(
     The error of a step is within `atol + rtol * |y|`; there are at most `mxstep` steps between two times, none longer
     than `hmax`; the last may end behind t[-1]. Derivatives in reverse mode, with respect to `y0`, `t`, `args` and what
     `func` closes over, are solutions to the same tolerance. Raises ShapeError for times that are no vector and for
-    derivatives of another shape, ArgumentError for another tree, DTypeError for complex derivatives of real numbers.
+    derivatives of another shape, TreeError for another tree, DTypeError for complex derivatives of real numbers.
 
     >>> import harp.numpy as hnp
     >>> float(odeint(lambda y, t: -y, 1.0, hnp.asarray([0.0, 1.0]))[-1]).__round__(6)
@@ -115,8 +116,8 @@ def odeint(
 
     def rate(vector: Array, time: Array, *args: Any) -> Array:
         rates, found = flatten(func(unravel(vector), time, *args))
-        if found != structure:
-            raise ArgumentError(f"func of odeint returns another tree than y0, whose derivative it is{where()}")
+        if not alike(found, structure):
+            raise TreeError(f"func of odeint returns another tree than y0, whose derivative it is{where()}")
         return _vector([_like(as_array(one), leaf) for one, leaf in zip(rates, leaf_kinds, strict=True)])
 
     times = times.astype(first.dtype)
