@@ -24,6 +24,7 @@ from harp.backends.toolchain.toolchain import (
     examine_again,
     find_toolchain,
     has_worked,
+    linked_libraries,
     program_flags,
     time_limit,
 )
@@ -83,7 +84,7 @@ def _built(source: Source, options: CompileOptions, key: str, toolchain: Toolcha
     """The library from the compiler, which the cache keeps if it can."""
     _count(source, "cache_misses")
     try:
-        library = _compile(source, (*base_flags(toolchain), *options.flags()), toolchain)
+        library = _compile(source, options, toolchain)
     except ToolchainError:
         if not examine_again(toolchain):
             raise
@@ -115,7 +116,7 @@ def _count(source: Source, name: str) -> None:
         counters.add(name)
 
 
-def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> bytes:
+def _compile(source: Source, options: CompileOptions, toolchain: Toolchain) -> bytes:
     started, lines = time.perf_counter(), str(source).count("\n")
     _count(source, "compiler_runs")
     is_shared = all(unit.is_library for unit in source.units)
@@ -123,7 +124,7 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
     waiting = f"compiling {text} with {shlex.join(toolchain.command)}, once: others load the result"
     try:
         with announced(waiting), scratch() as directory:
-            content = _make(source, flags, toolchain, directory)
+            content = _make(source, options, toolchain, directory)
     except OSError as error:
         raise ToolchainError(f"the C compiler could not be run: {error}; {_ADVICE}") from None
     except TimedOut as error:
@@ -134,8 +135,9 @@ def _compile(source: Source, flags: tuple[str, ...], toolchain: Toolchain) -> by
     return content
 
 
-def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, directory: Path) -> bytes:
+def _make(source: Source, options: CompileOptions, toolchain: Toolchain, directory: Path) -> bytes:
     """Compile one unit to the library in one run; several are compiled separately, at the same time, and linked."""
+    flags = (*base_flags(toolchain), *options.flags())
     write(included(*(unit.text for unit in source.units)), directory / _LIBRARY)
     result = directory / "program.so"
     if len(source.units) == 1:
@@ -146,7 +148,7 @@ def _make(source: Source, flags: tuple[str, ...], toolchain: Toolchain, director
         run_all(_objects(source, flags, toolchain, files), time_limit(_SECONDS), directory)
     command = (
         *(*toolchain.command, *flags, f"-I{directory / _LIBRARY}", "-shared", "-o", str(result)),
-        *(*map(str, files), "-lm"),
+        *(*map(str, files), *linked_libraries(toolchain, options)),
     )
     run_all([Job(command, partial(_require, command, result))], time_limit(_SECONDS), directory)
     problem = damage(result)
