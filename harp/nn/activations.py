@@ -9,6 +9,7 @@ from typing import Any
 
 from harp.errors import ArgumentError, DTypeError
 from harp.numpy.activation import logsumexp, sigmoid, softplus
+from harp.numpy.checks import as_count
 from harp.numpy.creation import arange, ones_like
 from harp.numpy.elementwise import clip, exp, expm1, float_map, log, log1p, rsqrt, sqrt, square, tanh, where
 from harp.numpy.joining import split
@@ -19,7 +20,8 @@ from harp.scipy.special.errors import erfc
 from harp.trace.array.arithmetic import absolute, add, divide, equal, less, multiply, negative, subtract
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array, normalize_axis
-from harp.trace.scalar.dtypes import DTypeLike
+from harp.trace.scalar.dtypes import DTypeLike, i64, u64
+from harp.trace.sizes.size import wrap
 from harp.trace.source_locations import where as place
 
 # Of the networks that normalise themselves: G. Klambauer and others, 2017.
@@ -263,7 +265,8 @@ def standardize(
 
 def one_hot(x: object, num_classes: object, *, dtype: DTypeLike = float, axis: int = -1) -> Array:
     """1 at the place that an integer says along a new axis of `num_classes` elements, else 0; zeros only for one that
-    says no place. Raises DTypeError for what is no integer, AxisError.
+    says no place. Raises DTypeError for what is no integer, ArgumentError and ShapeError for such numbers of classes,
+    AxisError.
 
     >>> import harp.numpy as hnp
     >>> one_hot(hnp.asarray([2, 0]), 3)
@@ -275,7 +278,9 @@ def one_hot(x: object, num_classes: object, *, dtype: DTypeLike = float, axis: i
         raise DTypeError(f"one_hot takes integers, not {array.dtype}; convert with astype{place()}")
     axis = normalize_axis(axis, array.ndim + 1)
     behind = array.ndim - axis
-    places = arange(num_classes, dtype=array.kind).reshape((-1, *(1,) * behind))
+    # Of a dtype that holds all places, which that of the array need not do.
+    classes = wrap(as_count("num_classes of one_hot", num_classes))
+    places = arange(classes, dtype=u64 if array.kind is u64 else i64).reshape((-1, *(1,) * behind))
     return equal(expand_dims(array, axis), places).astype(dtype)
 
 

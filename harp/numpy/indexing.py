@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harp.errors import ArgumentError, ShapeError
 from harp.numpy.checks import require_in_new_array
-from harp.numpy.elementwise import remainder
+from harp.numpy.elementwise import maximum, remainder
 from harp.numpy.manipulation import ravel
 from harp.trace.array.advanced import mode_of
 from harp.trace.array.array import Array, node_of
@@ -25,8 +25,8 @@ def take(
     """The elements at these integers along an axis, which the axes of `indices` take the place of.
 
     Without an axis the array is flattened first. An index outside the axis is an error where the indices are known,
-    and means the nearest element in traced functions; `mode` is "clip", "fill" (such elements are `fill_value`) or
-    "wrap". Raises IndexOutOfRangeError, and ArgumentError for indices that are no integers.
+    and means the nearest element in traced functions; `mode` is "clip" (no index counts from the end), "fill" (such
+    elements are `fill_value`) or "wrap". Raises IndexOutOfRangeError, ArgumentError for indices that are no integers.
 
     >>> import harp.numpy as hnp
     >>> hnp.take(hnp.asarray([10, 20, 30]), hnp.asarray([2, 0, -1]))
@@ -39,6 +39,8 @@ def take(
         if places.kind is not u64:  # the size need not fit the dtype of the indices
             places = places.astype(i64)
         places, mode = remainder(places, array.shape[k]), "clip"
+    elif mode == "clip":  # as NumPy's, unlike that of `x.at`
+        places = maximum(places, 0)
     mode_of(mode, "wrap")
     return get(array, (*[slice(None)] * k, places), mode, fill_value)
 

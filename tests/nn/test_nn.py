@@ -163,6 +163,10 @@ def test_one_hot():
     first = nn.one_hot(labels, 4, dtype="int8", axis=0)
     assert first.dtype == np.int8
     assert np.array_equal(first, np.moveaxis(expected, -1, 0))
+    many = np.asarray(nn.one_hot(np.array([2, 44], "int8"), 300))  # more classes than the dtype has numbers
+    assert np.array_equal(many, np.array([[2], [44]]) == np.arange(300))
+    with pytest.raises(ArgumentError, match="num_classes of one_hot"):
+        nn.one_hot(labels, "four")
     with pytest.raises(DTypeError, match="one_hot takes integers, not float64"):
         nn.one_hot(X, 3)
     with pytest.raises(AxisError):

@@ -79,6 +79,17 @@ def test_narrow_indices_wrap_around_longer_axes(dtype):
 
 
 @pytest.mark.parametrize("counts", [[1, 0, 2, 3], np.array([2]), hnp.asarray([0, 0, 0, 0]), (3, 1, 1, 1)])
+def test_repeat_to_a_length(counts):
+    f = harp.jit(lambda x, counts, like: hnp.repeat(x, counts, 1, total_repeat_length=like.shape[0]))
+    whole = np.repeat(X, np.broadcast_to(counts, X.shape[1]), axis=1)
+    for length in (0, 2, whole.shape[1], whole.shape[1] + 3):
+        more = np.repeat(X[:, -1:], max(length - whole.shape[1], 0), axis=1)
+        expected = np.concatenate([whole[:, :length], more], 1)
+        np.testing.assert_array_equal(np.asarray(f(X, np.asarray(counts), np.zeros(length))), expected)
+    assert f.compilations == 1
+
+
+@pytest.mark.parametrize("counts", [[1, 0, 2, 3], np.array([2]), hnp.asarray([0, 0, 0, 0]), (3, 1, 1, 1)])
 def test_repeat_with_counts(counts):
     expected = np.repeat(X, np.asarray(counts), axis=1)
     np.testing.assert_array_equal(np.asarray(hnp.repeat(X, counts, axis=1)), expected, strict=True)

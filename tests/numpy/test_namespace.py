@@ -57,6 +57,10 @@ CHOOSING = {
     "ravel_multi_index": lambda xp, x, v: xp.ravel_multi_index((xp.asarray([1, 0]), xp.asarray([2, 1])), (2, 3)),
     "wrapped": lambda xp, x, v: xp.ravel_multi_index((xp.asarray([5, -1]), xp.asarray([7, 1])), (2, 3), mode="wrap"),
     "clipped": lambda xp, x, v: xp.ravel_multi_index((xp.asarray([5, -1]), xp.asarray([7, 1])), (2, 3), mode="clip"),
+    "taken and clipped": lambda xp, x, v: [
+        xp.take(v, xp.asarray([-1, -7, 1, 99]), mode="clip"),
+        xp.take(x, xp.asarray(-1), axis=0, mode="clip"),
+    ],
     "diag_indices": lambda xp, x, v: xp.diag_indices(3, 3),
     "triangles": lambda xp, x, v: [*xp.tril_indices(3, 1), *xp.triu_indices(3, 0, 4)],
     "diagonals": lambda xp, x, v: [*xp.diag_indices_from(xp.zeros((3, 3))), *xp.tril_indices_from(x, 1)],
@@ -119,6 +123,12 @@ COUNTING = {
     "average, returned": lambda xp, x, v: xp.average(x, weights=x * x + 1, returned=True),
     # of one row NumPy's covariance is a number, harp's is a matrix, as for all other sizes
     "cov": lambda xp, x, v: [xp.ravel(xp.cov(x)), xp.cov(x, v), xp.cov(v), xp.ravel(xp.cov(x, ddof=0))],
+    "cov by weights": lambda xp, x, v: [
+        xp.ravel(xp.cov(x, ddof=d, fweights=f, aweights=a))
+        for d in (None, 0, 1, 2)
+        for f in (None, xp.arange(1, 1 + x.shape[1]))
+        for a in (None, xp.linspace(0.5, 2.0, x.shape[1]))
+    ],
     "cov of columns": lambda xp, x, v: xp.ravel(xp.cov(x, rowvar=False, bias=True)),
     "corrcoef": lambda xp, x, v: xp.corrcoef(xp.vstack([v, x * 2 - v])),
     "digitize": lambda xp, x, v: [xp.digitize(x, xp.asarray(e), r) for e in ([-1.0, 0, 1], [1, 0.0]) for r in (0, 1)],

@@ -220,9 +220,8 @@ def lstsq(a: object, b: object, rcond: object = None) -> LstsqResult:
 
     `a` is a matrix or a batch of them; `b` is a vector if it has one axis, else a matrix of columns or a batch.
     Singular values that are at most `rcond` times the largest count as 0, by default as in `pinv`; -1 is the spacing of
-    floats at 1. Beside x there are
-    the sums of squares of `b - a @ x`, of each column, also where NumPy leaves them out; the rank of `a`; and its
-    singular values.
+    floats at 1. Beside x there are the sums of squares of `b - a @ x`, of each column (a vector is one), also where
+    NumPy leaves them out; the rank of `a`; and its singular values.
 
     Raises ShapeError for sizes that do not fit.
 
@@ -243,7 +242,9 @@ def lstsq(a: object, b: object, rcond: object = None) -> LstsqResult:
     columns = right[:, None] if right.ndim == 1 else right
     x = matmul(inverse, columns)
     residuals = sum_(abs(columns - matmul(matrix, x)) ** 2, -2)
-    x, residuals = (x[..., 0], residuals[..., 0]) if right.ndim == 1 else (x, residuals)
     return LstsqResult(
-        astype(x, result), astype(residuals, real_of(result)), matrix_rank(matrix, rtol=rcond), svdvals(matrix)
+        astype(x[..., 0] if right.ndim == 1 else x, result),
+        astype(residuals, real_of(result)),
+        matrix_rank(matrix, rtol=rcond),
+        svdvals(matrix),
     )

@@ -163,6 +163,7 @@ def test_pseudo_inverses_ranks_and_least_squares():
                 assert rank == same == expected[2] == np.linalg.matrix_rank(a)
                 npt.assert_allclose(x, expected[0], atol=1e-10)
                 npt.assert_allclose(s, expected[3], atol=1e-10)
+                assert residuals.shape == np.atleast_1d(right[0]).shape
                 npt.assert_allclose(residuals, ((right - a @ x) ** 2).sum(0), atol=1e-10)
                 if rank == min(a.shape):
                     npt.assert_allclose(ratio, np.linalg.cond(a), rtol=1e-9)
