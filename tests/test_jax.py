@@ -8,11 +8,13 @@ import sys
 
 import numpy as np
 import pytest
+from harp.jax.experimental.ode import odeint
 
 import harp
 from harp import flatten_util, jax, ops, port, tree_util
 from harp.errors import ArgumentError, ConcretizationError, ShapeError
 from harp.jax import numpy as jnp
+from harp.trace.keywords import explain
 
 DATA = np.array([[1.0, 5.0], [2.0, 0.5], [4.0, 3.0], [8.0, 7.0]])
 IDS = np.array([2, 0, 2, -1])
@@ -447,3 +449,61 @@ def test_dtypes_equal_those_of_numpy():
     named = type("bfloat16", (), {"name": "bfloat16"})
     assert harp.bf16 != named
     assert {harp.f32: 1}[found] == 1
+
+
+@jax.custom_vjp
+def product(x, y):
+    return x * y
+
+
+product.defvjp(lambda x, y: (x * y, y), lambda y, ct: ct * y)
+KERNEL = np.ones((4, 2, 3, 3))
+MISTAKES = {
+    "an integer": (lambda: jax.grad(lambda x: x**2)(3), "write 3.0, or"),
+    "one cotangent": (
+        lambda: jax.grad(product)(1.0, 2.0),
+        "backward rule '<lambda>' must return a tuple of 2 cotangents",
+    ),
+    "no pair": (
+        lambda: jax.value_and_grad(lambda x: x, has_aux=True)(1.0),
+        r"but returns one array; leave out has_aux",
+    ),
+    "channels": (
+        lambda: jax.lax.conv_general_dilated(np.ones((1, 3, 5, 5)), KERNEL, (1, 1), "SAME"),
+        "as many channels as the kernel",
+    ),
+    "values": (lambda: jax.jit(lambda x: x.at[:2].set(np.ones(3)))(np.ones(5)), "selected do not fit the values"),
+    "arrays one by one": (lambda: jnp.concatenate(np.ones(3), np.ones(3)), r"as in concatenate\(\[x, y\]\)"),
+    "at plus": (lambda: 2 * jnp.ones(3).at[0] + 1, r"write x\[index\] for its elements"),
+    "at called": (lambda: jnp.ones(3).at(0), r"write x.at\[index\].set"),
+    "a generator": (lambda: jax.random.uniform(np.random.default_rng(0)), "a key is an array made by harp.random.key"),
+    "a number of steps": (lambda: jax.lax.scan(lambda c, x: (c, x), 0.0, 5), "write length=..., and None for xs"),
+    "a policy": (lambda: jax.checkpoint(lambda x: x, policy="dots"), "of harp.checkpoint_policies, is a function"),
+    "parameters": (lambda: odeint(lambda y, t: y, 1.0, np.arange(2.0), 3.0), r"with \(y, t, args\[0\]\)"),
+    "devices": (lambda: jax.sharding, "a program runs on one device"),
+    "sparse": (lambda: importlib.import_module("harp.jax.experimental.sparse"), "harp.ops.segment_sum"),
+    "a name": (lambda: jax.image.ResizeMethood, "the nearest name there is 'ResizeMethod'"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_messages(name):
+    call, match = MISTAKES[name]
+    with pytest.raises(Exception, match=match):
+        call()
+
+
+def test_a_keyword_of_jit():
+    with pytest.raises(TypeError) as caught:
+        jax.jit(lambda x: x, static_argnum=0)
+    explain(caught.value)
+    assert caught.value.__notes__ == ["harp.jit has no static_argnum; write static_argnums"]
+
+
+def test_stages_own_no_arguments():
+    x = np.ones(100)
+    stages = jax.jit(lambda x: x * 2).lower(x)
+    held = sys.getrefcount(x)
+    function = stages.compile()
+    assert (sys.getrefcount(x), held) == (2, 2) and function.compilations == 1
+    assert float(function(x[:3]).sum()) == 6 and function.compilations == 1

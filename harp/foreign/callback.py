@@ -22,7 +22,7 @@ from harp.trace.source_locations import where
 from harp.trace.tracer import function_name, require_function
 from harp.trace.trees import Tree, alike, flatten, spec_text, unflatten
 
-_METHODS = ("sequential", "broadcast_all")
+_METHODS = ("sequential", "broadcast_all", "expand_dims")
 
 
 def pure_callback(
@@ -35,8 +35,9 @@ def pure_callback(
 
     The function must be pure: its result depends on nothing but its arguments, and whether and how often it is called
     does not matter. A call whose result nobody reads does not happen, one in a loop happens in each step. In a batch
-    it is called for each example; with `vmap_method="broadcast_all"` once for all, with an axis in front of
-    each array, and of each result. No derivative flows through it: wrap it in a function with a `harp.custom_vjp`.
+    it is called for each example; with `vmap_method="broadcast_all"` once for all, with an axis in front of each array,
+    and of each result ("expand_dims" is the same here, though JAX makes the axis of unbatched arrays 1 long). No
+    derivative flows through it: wrap it in a function with a `harp.custom_vjp`.
 
     What it raises is raised by the call of the program. That raises CallbackError if the function returns something
     else than was declared. Numbers of Python take on the dtype that was declared, if that is of their kind.
@@ -64,7 +65,7 @@ def pure_callback(
             raise CallbackError(f"{name} was declared to return {spec_text(treedef)}, but returns {spec_text(made)}")
         return found
 
-    routine = PureFunction(leaves, name, vmap_method == "broadcast_all")
+    routine = PureFunction(leaves, name, vmap_method != "sequential")
     if current() is not None:
         parts = Foreign(routine, (), tuple(map(node_of, arrays)), results).parts
         return unflatten(treedef, [emit(part) for part in parts])

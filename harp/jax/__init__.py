@@ -357,7 +357,7 @@ typing = SimpleNamespace(ArrayLike=object, DTypeLike=DTypeLike)
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
-        raise no_such_name("harp", name, __all__)
+        raise no_such_name(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

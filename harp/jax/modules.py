@@ -16,6 +16,7 @@ from types import ModuleType
 _HERE = "harp.jax."
 _NAMES = ["debug", "flatten_util", "lax", "nn", "numpy", "ops", "random", "scipy", "test_util", "tree", "tree_util"]
 _OTHERS = {
+    "example_libraries.optimizers": "harp.jax.optimizers",
     "experimental.checkify": "harp.jax.checkify",
     "experimental.ode": "harp.jax.ode",
     "image": "harp.nn.image",
@@ -45,6 +46,11 @@ class _Finder(MetaPathFinder):
         if real is not None:
             with suppress(ModuleNotFoundError):
                 return ModuleSpec(fullname, _SameModule(import_module(real)))
+        parent, _, last = fullname.rpartition(".")
+        text = import_module("harp.numpy.missing").instead(parent, last)
+        if text is not None:
+            # By its last name only: with the whole one, `from harp.jax import name` would go on without the text.
+            raise ModuleNotFoundError(text, name=last)
         return None
 
 

@@ -23,6 +23,7 @@ from harp.trace.array.array import Array
 from harp.trace.array.primitives import as_array
 from harp.trace.scalar.dtypes import DType
 from harp.trace.source_locations import where
+from harp.trace.tracer import require_function
 from harp.trace.trees import alike
 from harp.transforms.autodiff.custom import custom_vjp
 from harp.transforms.autodiff.grad import vjp
@@ -100,6 +101,7 @@ def odeint(
     >>> float(odeint(lambda y, t: -y, 1.0, hnp.asarray([0.0, 1.0]))[-1]).__round__(6)
     0.367879
     """
+    require_function("odeint", func, ["y", "t", *(f"args[{k}]" for k in range(len(args)))])
     times = as_array(t)
     if times.ndim != 1:
         raise ShapeError(f"times of odeint are a vector, but have shape {times.shape}{where()}")

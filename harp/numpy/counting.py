@@ -93,11 +93,20 @@ def _spread(weights: Array, array: Array, axis: Axis) -> Array:
     return broadcast_to(reshape(weights, (-1, *(1,) * (array.ndim - 1 - axes[0]))), array.shape)
 
 
-def cov(m: object, y: object = None, rowvar: bool = True, bias: bool = False, ddof: object = None) -> Array:
+def cov(
+    m: object,
+    y: object = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: object = None,
+    fweights: object = None,
+    aweights: object = None,
+) -> Array:
     """The covariances of variables, which are rows (or columns, without `rowvar`), each a sequence of observations.
 
     `y` has further variables. Sums are divided by n - 1, by n with `bias`, or by n - ddof. A vector is one variable.
-    Raises ShapeError for more than two axes.
+    An observation counts as often as `fweights` says, and weighs as much as `aweights` says: vectors of an integer and
+    of a number for each. Raises ShapeError for more than two axes.
 
     >>> import harp.numpy as hnp
     >>> cov(hnp.asarray([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]))
@@ -109,12 +118,29 @@ def cov(m: object, y: object = None, rowvar: bool = True, bias: bool = False, dd
         rows = concatenate(promoted((rows, _variables(y, rowvar))), 0)
     if not rows.kind.is_inexact:
         rows = rows.astype(dtypes.f64)
-    centred = subtract(rows, mean(rows, 1, keepdims=True))
     less_than_n = (0 if bias else 1) if ddof is None else ddof
-    count = clip(subtract(rows.shape[1], less_than_n), 0)
-    products = matmul(centred, conj(centred).T)
+    weights = [_weights(name, w, rows) for name, w in (("fweights", fweights), ("aweights", aweights)) if w is not None]
+    if not weights:
+        centred = weighted = subtract(rows, mean(rows, 1, keepdims=True))
+        count = clip(subtract(rows.shape[1], less_than_n), 0)
+    else:
+        w = math.prod(weights[1:], start=weights[0])
+        total = sum_(w)
+        centred = subtract(rows, divide(sum_(multiply(rows, w), 1, keepdims=True), total))
+        weighted = multiply(centred, w)
+        spread = total if aweights is None else divide(sum_(multiply(w, weights[-1])), total)
+        count = clip(subtract(total, less_than_n if aweights is None else multiply(less_than_n, spread)), 0)
+    products = matmul(centred, conj(weighted).T)
     result = divide(products, count.astype(dtypes.real_of(rows.kind)))
     return reshape(result, ()) if as_array(m).ndim < 2 and y is None else result
+
+
+def _weights(name: str, weights: object, rows: Array) -> Array:
+    array = as_array(weights)
+    if array.ndim != 1:
+        raise ShapeError(f"{name} of cov is a vector, a number for each observation{where()}")
+    unify(node_of(array).shape[0], node_of(rows).shape[1], lambda: f"{name} of cov has a number for each observation")
+    return array.astype(dtypes.real_of(rows.kind))
 
 
 def _variables(m: object, rowvar: bool) -> Array:

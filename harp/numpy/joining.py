@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from harp.errors import ArgumentError, ShapeError
+from harp.lazy import FUNCTIONS
 from harp.numpy.manipulation import broadcast_to, emit_like, expand_dims, ravel, reshape
 from harp.trace.array.advanced import getitem as getitem_by
 from harp.trace.array.arithmetic import astype, in_common, remainder, subtract
@@ -113,7 +115,7 @@ def concatenate(arrays: Sequence[object], axis: int | None = 0, dtype: DTypeLike
     parts = [as_array(a) if axis is not None else ravel(a) for a in _listed("concatenate", arrays)]
     rank = parts[0].ndim
     if any(p.ndim != rank for p in parts) or rank == 0:
-        if isinstance(arrays, Array) and arrays.ndim == 1:
+        if isinstance(arrays, (Array, np.ndarray)) and arrays.ndim == 1:
             raise ArgumentError(f"concatenate takes a list of arrays, as in concatenate([x, y]), not an array{where()}")
         ranks = ", ".join(str(p.ndim) for p in parts)
         raise ShapeError(
@@ -202,8 +204,8 @@ def known_integers(value: object) -> object:
 
 def _uneven(axis: int, count: int) -> str:
     return (
-        f"axis {axis} does not split into {count} equal sections: its size is not a multiple of {count} (array_split "
-        "makes sections of unequal sizes)"
+        f"axis {axis} does not split into {count} equal sections (array_split makes sections of unequal sizes); its "
+        f"size and the multiple of {count} below it"
     )
 
 
@@ -266,11 +268,12 @@ def resize(a: object, new_shape: object) -> Array:
     return reshape(take(tile(row, wrap(ceildiv(count, size))), 0, ZERO, count), tuple(map(wrap, shape)))
 
 
-def repeat(a: object, repeats: object, axis: int | None = None) -> Array:
+def repeat(a: object, repeats: object, axis: int | None = None, *, total_repeat_length: object = None) -> Array:
     """Each element repeated along an axis, all as often or each by its own number; flattened first if axis is None.
 
-    Numbers of their own must be known: in a traced function an array of NumPy or a list. Raises ArgumentError where
-    they are not, ShapeError if there are not as many of them as elements.
+    Numbers of their own must be known, in a traced function an array of NumPy or a list, unless `total_repeat_length`
+    says how long the result is: further elements are left out, and the last one repeats where there are fewer. Raises
+    ArgumentError where they are not, ShapeError if there are not as many of them as elements.
 
     >>> import harp.numpy as hnp
     >>> hnp.repeat(hnp.asarray([1, 2]), 2), hnp.repeat(hnp.asarray([1, 2]), [3, 1])
@@ -280,6 +283,8 @@ def repeat(a: object, repeats: object, axis: int | None = None) -> Array:
     if axis is None or array.ndim == 0:
         array = ravel(array)
     k = normalize_axis(0 if axis is None else axis, array.ndim)
+    if total_repeat_length is not None:
+        return _repeat_to(array, as_array(repeats), k, total_repeat_length)
     if isinstance(repeats, (tuple, list)) or (isinstance(repeats, (Array, np.ndarray)) and repeats.ndim):
         return _repeat_each(array, repeats, k)
     (times,) = to_shape(repeats)
@@ -288,6 +293,18 @@ def repeat(a: object, repeats: object, axis: int | None = None) -> Array:
     whole = (*shape[: k + 1], times, *shape[k + 1 :])
     node = view.expand(node, whole, [axis == k + 1 for axis in range(len(whole))])
     return emit_like(array, view.reshape(node, (*shape[:k], shape[k] * times, *shape[k + 1 :])))
+
+
+def _repeat_to(array: Array, repeats: Array, axis: int, length: object) -> Array:
+    """Place p of the result is of the first element up to which more than p are wanted."""
+    size = resolve(node_of(array).shape[axis])
+    if not repeats.kind.is_integer or repeats.ndim > 1:
+        raise ArgumentError(f"repeats is an integer, or a vector of integers{where()}")
+    hnp: Any = FUNCTIONS["numpy"]  # its modules are above this one
+    ends = hnp.cumsum(hnp.broadcast_to(repeats, (wrap(size),)))
+    places = hnp.searchsorted(ends, hnp.arange(length), side="right")
+    result: Array = hnp.take(array, places, axis, mode="clip")
+    return result
 
 
 def _repeat_each(array: Array, repeats: object, axis: int) -> Array:

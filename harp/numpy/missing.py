@@ -29,6 +29,18 @@ _INSTEAD = {
         "Tensor": "write harp.Array",
         "tree_map": "write harp.tree.map",
     },
+    "harp.jax": {
+        "export": "write harp.export, which writes C",
+        **dict.fromkeys(("sharding", "shard_map", "make_mesh"), "a program runs on one device, on all of its cores"),
+    },
+    "harp.jax.experimental": {
+        "io_callback": "write harp.debug.callback, whose calls happen in order, or harp.pure_callback for results",
+        "jet": "write harp.jvp of harp.jvp for higher derivatives",
+        "pallas": "write harp.kernel for kernels of your own in C",
+        "sparse": "write products with harp.ops.segment_sum, or the dense arrays",
+        **dict.fromkeys(("mesh_utils", "multihost_utils", "pjit", "shard_map"), "a program runs on one device"),
+    },
+    "harp.jax.example_libraries": {"stax": "write functions of parameters; harp.nn has the layers"},
     "harp.lax": {
         "linalg": "write harp.numpy.linalg, whose solve_triangular is SciPy's",
         "fft": "write harp.numpy.fft.fft, ifft, rfft or irfft",
@@ -67,13 +79,19 @@ _INSTEAD = {
 }
 
 
+def instead(module: str, name: str) -> str | None:
+    """What is said of a name of another library: harp.jax has what harp itself has, too."""
+    rows = _INSTEAD["harp"] | _INSTEAD[module] if module == "harp.jax" else _INSTEAD.get(module, {})
+    return None if name not in rows else f"{module}.{name} is not there: {rows[name]}"
+
+
 def no_such_name(module: str, name: str, known: Iterable[str]) -> AttributeError:
     """The error for a name of a namespace of harp: whether NumPy has it, and the nearest name that is there."""
-    instead = _INSTEAD.get(module, {}).get(name)
-    if instead is not None:
-        return AttributeError(f"{module}.{name} is not there: {instead}", name=name)
+    text = instead(module, name)
+    if text is not None:
+        return AttributeError(text, name=name)
     of_numpy: object = np if module.startswith("harp.numpy") else None
-    for part in module.split(".")[2:]:  # linalg
+    for part in module.split(".")[2:] if of_numpy else ():  # linalg
         of_numpy = getattr(of_numpy, part)
     public = [] if name.startswith("_") else [k for k in known if not k.startswith("_")]  # tools ask for such names
     longer = [k for k in public if len(name) > 3 and k.startswith(name)]

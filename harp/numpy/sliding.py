@@ -153,6 +153,11 @@ def pairs_of(padding: object, count: int) -> list[tuple[Index, Index]]:
     return [(integer(low), integer(high)) for low, high in pairs]
 
 
+def _no_fit(is_kernel: bool, axis: int) -> str:
+    which = "the kernel" if is_kernel else "the array"
+    return f"axis {axis} of {which} in a convolution (the array has as many channels as the kernel, times groups)"
+
+
 def correlate_windows(x: Array, w: Array, windows: Plan, labels: tuple[Labels, Labels], out: Labels) -> Array:
     """The sums over all labels that are not in `out` of products of windows of `x` and elements of `w`.
 
@@ -166,7 +171,7 @@ def correlate_windows(x: Array, w: Array, windows: Plan, labels: tuple[Labels, L
     for node, names in terms:
         for axis, (name, size) in enumerate(zip(names, node.shape, strict=True)):
             known = sizes.setdefault(name, resolve(size))
-            sizes[name] = unify(known, size, lambda axis=axis: f"a convolution, axis {axis} of the kernel")  # type: ignore[misc]
+            sizes[name] = unify(known, size, partial(_no_fit, node is not shown, axis))
     spreads = any(window.base is not ONE for window in windows.windows) and x.kind is not bool_
     if spreads and all(map(_is_spread_only, windows.windows)):
         return _spread_products(x, w, windows, labels, out, sizes)

@@ -59,8 +59,10 @@ def explain(error: BaseException) -> None:
 
 def _on_keyword(called: str, keyword: str, frame: FrameType) -> str | None:
     for place, function in _candidates(called, frame):
-        names = [p.name for p in inspect.signature(function).parameters.values() if p.kind in _NAMED]
-        if keyword not in names:
+        parameters = inspect.signature(function).parameters.values()
+        names = [p.name for p in parameters if p.kind in _NAMED]
+        passes_on = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters)
+        if keyword not in names and not passes_on:
             return f"{place} has no {keyword}; {_instead(keyword, names)}"
     return None
 

@@ -76,7 +76,9 @@ def require_no_recursion(error: RecursionError, name: str) -> None:
     ) from None
 
 
-_OF_USER = (TypeError, AttributeError, HarpError)
+# What functions of the user raise while harp runs them, and harp itself.
+_OF_USER = (ArithmeticError, AssertionError, AttributeError, HarpError, LookupError, NameError, OSError, RuntimeError,
+            TypeError, ValueError)  # fmt: skip
 
 
 def shorten_uncaught() -> None:

@@ -280,7 +280,8 @@ def trace_with(
 def require_function(name: str, function: object, parameters: Sequence[str] | None = None) -> None:
     """Raise ArgumentError for what cannot be called, or not with arguments for these parameters."""
     if not callable(function):
-        raise ArgumentError(f"{name} takes a function first, not {kind_of(function)}{where()}")
+        takes = "is a function" if name.startswith("the ") else "takes a function first"
+        raise ArgumentError(f"{name} {takes}, not {kind_of(function)}{where()}")
     if parameters is None:
         return
     try:

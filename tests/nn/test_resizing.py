@@ -27,16 +27,17 @@ KERNELS = {
 }
 
 
-def row(x, size, method, antialias):
-    """One row of another size."""
+def row(x, size, method, antialias, scale=None, shift=0.0):
+    """One row of another size; with a scale 0 beyond its ends."""
     n = len(x)
+    step = n / size if scale is None else 1 / scale
     if method == "nearest":
         return np.array([x[int((i + 0.5) * n / size)] for i in range(size)])
-    reach, out = max(n / size, 1) if antialias else 1, []
+    reach, out = max(step, 1) if antialias else 1, []
     for i in range(size):
-        middle = (i + 0.5) * n / size - 0.5
+        middle = (i + 0.5 - shift) * step - 0.5
         weights = np.array([KERNELS[method](abs(middle - j) / reach) for j in range(n)])
-        out.append(weights @ x / weights.sum())
+        out.append(weights @ x / weights.sum() if -0.5 <= middle <= n - 0.5 else 0.0)
     return np.array(out)
 
 
@@ -52,6 +53,41 @@ def test_each_element(method, antialias):
         npt.assert_allclose(f(x, np.zeros(shape)), expected, rtol=1e-9, atol=1e-10)
     assert f.compilations == 1
     assert nn.resize(x, (5, 7), method) is not None and image.resize is nn.resize
+
+
+@pytest.mark.parametrize("method", KERNELS)
+@pytest.mark.parametrize("antialias", [True, False])
+def test_scaled_and_translated(method, antialias):
+    x = RNG.normal(size=(3, 7))
+    move = lambda x, like, scale, shift: image.scale_and_translate(x, like.shape, (1,), scale, shift, method, antialias)
+    f = harp.jit(move)
+    for size, scale, shift in [(9, 1.3, 0.5), (5, 0.4, -0.25), (7, 1.0, 2.0), (1, 0.1, 0.0)]:
+        expected = np.stack([row(r, size, method, antialias, scale, shift) for r in x])
+        for compute in (move, f):
+            result = compute(x, np.zeros((3, size)), np.array([scale]), np.array([shift]))
+            npt.assert_allclose(result, expected, rtol=1e-9, atol=1e-10)
+    assert f.compilations == 1
+    both = image.scale_and_translate(x, (4, 5), (1, 0), np.array([0.6, 1.5]), np.array([0.1, 0.2]), method, antialias)
+    once = image.scale_and_translate(x, (3, 5), (1,), np.array([0.6]), np.array([0.1]), method, antialias)
+    npt.assert_allclose(both, np.stack([row(c, 4, method, antialias, 1.5, 0.2) for c in np.asarray(once).T], 1))
+
+
+def test_gradients_by_scale_and_shift():
+    x, place = RNG.normal(size=7), np.array([1.3, 0.35])
+    f = lambda p: hnp.sum(image.scale_and_translate(x, (6,), (0,), p[:1], p[1:], "cubic") ** 2)
+    for k in range(2):
+        h = 1e-6 * np.eye(2)[k]
+        npt.assert_allclose(harp.grad(f)(place)[k], (f(place + h) - f(place - h)) / 2e-6, rtol=1e-6)
+
+
+def test_wrong_scales_and_names():
+    with pytest.raises(ArgumentError, match="no method 'nearest'"):
+        image.scale_and_translate(np.ones(3), (3,), (0,), np.ones(1), np.zeros(1), "nearest")
+    with pytest.raises(ShapeError, match="2 axes of an image of 1"):
+        image.scale_and_translate(np.ones(3), (3, 3), (0,), np.ones(1), np.zeros(1), "linear")
+    assert image.ResizeMethod.from_string("nearest") is image.ResizeMethod.NEAREST
+    with pytest.raises(ArgumentError, match="not 'area'"):
+        image.ResizeMethod.from_string("area")
 
 
 def test_gradients():

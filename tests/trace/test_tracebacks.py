@@ -64,6 +64,23 @@ def test_errors_in_callbacks():
         assert frames_of(lambda: function(np.ones(3)))[0] == ["frames_of", "<lambda>", "called"]
 
 
+OF_USER = {
+    "a loop": "lax.while_loop(lambda c: c < 3, lambda c: c / undefined, 1.0)",
+    "a map of trees": "tree.map(lambda a: 1 / 0, [1, 2])",
+    "an equation": "experimental.ode.odeint(lambda y, t: {}['a'], 1.0, numpy.arange(2.0))",
+}
+
+
+@pytest.mark.parametrize("name", OF_USER)
+def test_errors_of_the_user_that_nobody_catches(name, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        f"from harp.jax import experimental, lax, numpy, tree\nimport harp.jax.experimental.ode\n{OF_USER[name]}\n"
+    )
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert done.returncode and done.stderr.count("  File") == done.stderr.count("script.py") == 2
+
+
 def test_all_frames_on_demand(monkeypatch):
     monkeypatch.setenv("HARP_TRACEBACK", "full")
     names, _ = frames_of(lambda: harp.jit(loss)(np.ones(3), np.ones((4, 2))))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import attrs
 
-from harp.errors import DTypeError, MutationError
+from harp.errors import ArgumentError, DTypeError, MutationError
 from harp.lazy import FUNCTIONS
 from harp.trace.source_locations import is_ignored, user_site, where
 
@@ -31,10 +31,18 @@ class At(Generic[T]):
         def __setitem__(self, key, value):
             raise MutationError(f"arrays do not change; write x = x.at[index].set(value){where()}")
 
+        def __call__(self, *index):
+            raise ArgumentError(f"x.at is not called; write x.at[index].set(value){where()}")
+
         def __getattr__(self, name):
             raise AttributeError(
                 f"x.at has no {name}: it takes an index first, as in x.at[index].set(value)", name=name
             )
+
+
+def _as_elements(self: object, *other: object) -> object:
+    """The error for x.at[index] + 1 and its like."""
+    raise ArgumentError(f"x.at[index] is no array: write x[index] for its elements, or x.at[index].set(value){where()}")
 
 
 def _in_place(method: str) -> Callable[[object, object], object]:
@@ -66,6 +74,8 @@ class Updates(Generic[T]):
     if not TYPE_CHECKING:  # there these are mistakes already
         __iadd__, __isub__, __imul__ = map(_in_place, ("add", "subtract", "multiply"))
         __itruediv__, __ipow__ = map(_in_place, ("divide", "power"))
+        __add__, __sub__, __mul__, __truediv__, __pow__, __neg__ = (_as_elements,) * 6
+        __radd__, __rsub__, __rmul__, __rtruediv__, __rpow__ = (_as_elements,) * 5
 
         def __call__(self, *values):
             raise MutationError(f"x.at[index] is not called itself; write x.at[index].set(value), or .add{where()}")

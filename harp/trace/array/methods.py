@@ -78,9 +78,9 @@ class Methods:
         result: Self = self._by_name("take", indices, axis=axis, mode=mode, fill_value=fill_value)
         return result
 
-    def repeat(self, repeats: object, axis: int | None = None) -> Self:
+    def repeat(self, repeats: object, axis: int | None = None, *, total_repeat_length: object = None) -> Self:
         """Each element so many times, of all or along an axis."""
-        result: Self = self._by_name("repeat", repeats, axis=axis)
+        result: Self = self._by_name("repeat", repeats, axis=axis, total_repeat_length=total_repeat_length)
         return result
 
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Self:

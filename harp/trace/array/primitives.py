@@ -353,20 +353,18 @@ def broadcast(nodes: Sequence[Node]) -> tuple[Shape, list[Node]]:
     return shape, [expand_to(n, shape) for n in nodes]
 
 
-def broadcast_shapes(shapes: Sequence[Shape]) -> Shape:
-    """NumPy's rule. Raises ShapeError naming the axis and both sizes."""
+def broadcast_shapes(shapes: Sequence[Shape], what: str = "operands do not broadcast") -> Shape:
+    """NumPy's rule. Raises ShapeError with `what`, naming the axis and both sizes."""
     rank = max(map(len, shapes), default=0)
     result: list[Index] = [ONE] * rank
     for shape in shapes:
         for axis in range(rank - len(shape), rank):
-            result[axis] = join_sizes(result[axis], shape[axis - rank], partial(_no_broadcast, axis - rank))
+            result[axis] = join_sizes(result[axis], shape[axis - rank], partial(_no_broadcast, what, axis - rank))
     return tuple(map(resolve, result))
 
 
-def _no_broadcast(axis: int) -> str:
-    return (
-        f"operands do not broadcast along axis {axis} (sizes are equal, or one of them is 1; x[:, None] adds an axis)"
-    )
+def _no_broadcast(what: str, axis: int) -> str:
+    return f"{what} along axis {axis} (sizes are equal, or one of them is 1; x[:, None] adds an axis)"
 
 
 def join_sizes(a: Index, b: Index, what: Callable[[], str]) -> Index:

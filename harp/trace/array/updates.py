@@ -150,7 +150,7 @@ def _fitted(updates: Node, shape: Shape) -> Node:
             f"values with {plural(len(updates.shape), 'axes')} do not fit {plural(len(shape), 'axes')} that are "
             f"selected{where()}"
         )
-    together = broadcast_shapes([shape, updates.shape])
+    together = broadcast_shapes([shape, updates.shape], "the elements that are selected do not fit the values")
     for axis, (wanted, found) in enumerate(zip(shape, together, strict=True)):
         unify(wanted, found, lambda axis=axis: f"values do not fit axis {axis} of what is selected")  # type: ignore[misc]
     return expand_to(updates, resolve_all(shape))

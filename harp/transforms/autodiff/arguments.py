@@ -77,8 +77,9 @@ def stage_arguments(
 def _differentiable(leaf: object, name: str) -> Array:
     array = as_named(leaf, f"argument {name}", "choose other arguments with argnums, or close over it")
     if not array.kind.is_inexact:
+        change = f"write {leaf}.0" if type(leaf) is int else "convert it with .astype"
         raise IntegerGradientError(
-            f"argument {name} has dtype {array.dtype}, which has no derivative; convert it with .astype, "
+            f"argument {name} has dtype {array.dtype}, which has no derivative; {change}, "
             f"or choose other arguments with argnums{where()}"
         )
     return array

@@ -70,7 +70,7 @@ def checkpoint(
     """
     require_function("checkpoint", function)
     accepts = nothing_saveable if policy is None else policy
-    require_function("the policy of checkpoint", accepts)
+    require_function("the policy of checkpoint, of harp.checkpoint_policies,", accepts)
     static = argument_numbers(static_argnums)
     call_user: Callable[..., Any] = function
 

@@ -20,7 +20,7 @@ from harp.trace.graph.node import Body, Custom, Input, Node
 from harp.trace.graph.rebuild import with_inputs
 from harp.trace.scalar.dtypes import i64
 from harp.trace.sizes.levels import current
-from harp.trace.source_locations import plural, where
+from harp.trace.source_locations import kind_of, plural, where
 from harp.trace.tracer import Argument, Traced, function_name, leaf_names, require_function
 from harp.trace.trees import Tree, TreeSpec, children, count_leaves, flatten, same_node, tree_text, unflatten
 from harp.transforms.autodiff.arguments import fitting
@@ -357,7 +357,11 @@ class _ByCotangents(_ByRules):
         """The cotangents of floating-point arguments; None is 0, for a leaf as for a tree."""
         arguments = children(self.treedef)
         if not isinstance(returned, tuple) or len(returned) != len(arguments):
-            raise CotangentError(f"{name!r} must return a tuple of {len(arguments)} cotangents{where()}")
+            found = f"a tuple of {len(returned)}" if isinstance(returned, tuple) else kind_of(returned)
+            raise CotangentError(
+                f"the backward rule {name!r} must return a tuple of {plural(len(arguments), 'cotangents')}, one for "
+                f"each argument of the function, not {found}; None stands for 0{where()}"
+            )
         leaves: list[object] = []
         for cotangent, spec in zip(returned, arguments, strict=True):
             parts, same = flatten(cotangent, none_is_leaf=True)

@@ -34,6 +34,7 @@ from harp.trace.trees import (
     flatten,
     is_pair,
     map_leaves,
+    spec_text,
     tree_text,
     unflatten,
 )
@@ -94,7 +95,10 @@ def value_and_grad(
 
 def _check_scalar(traced: Traced, name: str, has_aux: bool, holomorphic: bool) -> None:
     if has_aux and not is_pair(traced.treedef):
-        raise NonScalarGradientError(f"with has_aux, {name!r} must return a pair (value, aux){where()}")
+        raise NonScalarGradientError(
+            f"with has_aux, {name!r} must return a pair (value, aux), but returns {spec_text(traced.treedef)}; leave "
+            f"out has_aux if there is nothing beside the value{where()}"
+        )
     leaves = count_leaves(children(traced.treedef)[0] if has_aux else traced.treedef)
     if leaves != 1:
         raise NonScalarGradientError(

@@ -227,7 +227,7 @@ def _length(xs: Leaves, length: object, name: str) -> Index:
     for array, label in zip(xs.arrays, xs.names, strict=True):
         if array.ndim == 0:
             of_list = "; a list is a tree of its elements, and harp.numpy.asarray makes an array of it"
-            advice = of_list if label.endswith("]") else ""
+            advice = of_list if label.endswith("]") else "; for a number of steps write length=..., and None for xs"
             raise ArgumentError(f"{label} has no axis to scan along{advice}{where()}")
         sizes.append((label, shape_of(array)[0]))
     if length is not None:

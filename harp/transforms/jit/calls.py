@@ -20,10 +20,10 @@ import numpy as np
 from harp.config import log
 from harp.trace.array.array import Array
 from harp.trace.resident import DeviceMemory, ResidentArray
-from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, NDArray, plain
+from harp.trace.scalar.dtypes import NUMBERS, OF_NUMPY, ArraySignature, NDArray, plain
 from harp.trace.sizes.signature import GraphSignature
 from harp.trace.tracer import leaf_array
-from harp.trace.trees import Tree, TreeSpec, children, ordered, unflatten
+from harp.trace.trees import Tree, TreeSpec, children, flatten, ordered, unflatten
 
 
 def resident(leaf: object, device: str) -> DeviceMemory | None:
@@ -38,6 +38,18 @@ def described(leaf: object, name: str, held: DeviceMemory | None) -> tuple[NDArr
     if held is None:
         return leaf_array(leaf, name)
     return np.broadcast_to(np.zeros((), held.dtype), held.shape), cast(Array, leaf).weak
+
+
+def example_of(tree: Tree) -> Any:
+    """The tree with an array of zeros, which takes no memory, for each signature whose sizes are numbers."""
+    leaves, treedef = flatten(tree)
+    return unflatten(treedef, [_zeros(leaf) if isinstance(leaf, ArraySignature) else leaf for leaf in leaves])
+
+
+def _zeros(signature: ArraySignature) -> object:
+    shape = [size for size in signature.shape if isinstance(size, int)]
+    known = len(shape) == len(signature.shape)
+    return np.broadcast_to(np.zeros((), signature.dtype.numpy), shape) if known else signature
 
 
 def warn_of_copies(

@@ -60,12 +60,13 @@ def names_in_order(function: Callable[..., object], count: int) -> list[str]:
 def declare_all(
     function: Callable[..., object],
     declared: Declared,
-    given: Sequence[tuple[str, Tree]],
+    given: Sequence[tuple[str, int]],
     count: int,
     arguments: Sequence[Argument],
     scope: Scope,
 ) -> None:
-    """Hold a call's arrays to the declaration. `given` has the traced arguments; `count` includes the static ones."""
+    """Hold a call's arrays to the declaration. `given` has the traced arguments, each with the number of its arrays;
+    `count` includes the static ones."""
     if count > len(declared):
         raise SignatureError(
             f"signature declares {plural(len(declared), 'arguments')}, but the call has "
@@ -74,8 +75,7 @@ def declare_all(
     entries = dict(zip(names_in_order(function, count), declared, strict=False))
     named: dict[str, Index] = {}
     rest = list(arguments)
-    for name, value in given:
-        leaves = len(flatten(value)[0])
+    for name, leaves in given:
         of_entry, rest = rest[:leaves], rest[leaves:]
         entry = entries.pop(name, None)
         if entry is None:

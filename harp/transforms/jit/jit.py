@@ -30,7 +30,7 @@ from harp.trace.array.array import Array, Donation
 from harp.trace.eval import host_calls
 from harp.trace.eval.not_finite import require_finite_results
 from harp.trace.graph.host_calls import numbered
-from harp.trace.scalar.dtypes import DType, Kind, default_of, plain
+from harp.trace.scalar.dtypes import DType, Kind, default_of
 from harp.trace.sizes.integer_checks import compile_integer_checks
 from harp.trace.sizes.levels import STATE
 from harp.trace.sizes.proofs import inspection, unproved
@@ -57,6 +57,7 @@ from harp.transforms.jit.calls import (
     ShortWay,
     buffers_of,
     described,
+    example_of,
     followed,
     names,
     on_host,
@@ -273,8 +274,9 @@ class JitFunction(Travelling, Generic[P, R]):
         leaves, treedef = flatten([dynamic, named] if named else dynamic)
         parameters = parameter_names(self._function, len(dynamic) + len(static.values))
         free = [name for k, name in enumerate(parameters) if k not in static.values]
-        given = [*zip(free, dynamic, strict=False), *sorted(named.items())]
-        by_argument = [labels(name, value) for name, value in given]
+        values = [*zip(free, dynamic, strict=False), *sorted(named.items())]
+        by_argument = [labels(name, value) for name, value in values]
+        given = [(name, len(part)) for (name, _), part in zip(values, by_argument, strict=True)]
         names = [label for part in by_argument for label in part]
         numbers = [k for k in range(len(parameters)) if k not in static.values][: len(dynamic)]
         gone = [k in self._donated.numbers for k in numbers] + [name in self._donated.names for name in sorted(named)]
@@ -288,31 +290,34 @@ class JitFunction(Travelling, Generic[P, R]):
         donated = tuple(k for k, mark in enumerate(marks) if mark)
         return Call(static, given, treedef, len(leaves) if flat else treedef, leaves, held, arrays, names, donated)
 
-    def _buffers(self, call: Call) -> list[Any]:
-        """The arguments as the program takes them: memory on its device, or NumPy arrays."""
-        return [held or plain(array) for held, (array, _) in zip(call.held, call.arrays, strict=True)]
-
     def _slow_call(self, static: Static, dynamic: tuple[Tree, ...], named: dict[str, Tree]) -> Tree:
         """Convert arguments, and trace if no entry serves the call."""
         call = self._unpack(static, dynamic, named)
-        buffers = self._buffers(call)
-        sizes = [size for a in buffers for size in a.shape]
-        key = (call.structure, static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
-        with self._lock:
-            for entry in self._entries.get(key, ()):
-                values = entry.check(*sizes)
-                if values is not None:
-                    break
-            else:
-                entry = self._trace(call, bool(named), len(self._entries.get(key, ())))
-                values = entry.check(*sizes)
-                assert values is not None, "the guards of a trace hold for the call that was traced"
-                # Most calls are like the last one, so the newest entry is asked first.
-                self._entries[key] = [entry, *self._entries.get(key, ())]
-                self._make_room(key)
-        leaves = call.leaves
+        buffers, leaves = call.buffers, call.leaves
+        entry, values = self._entry(call, bool(named))
         del call  # its arrays would count as further owners of donated memory
         return entry.run(buffers, values, leaves)
+
+    def _entry(self, call: Call, has_named: bool) -> tuple[Entry, tuple[int, ...]]:
+        """The entry that serves a call, traced if there is none, and the values of its sizes."""
+        key = (call.structure, call.static.key, *(fact for a, weak in call.arrays for fact in (a.dtype, a.ndim, weak)))
+        with self._lock:
+            for entry in self._entries.get(key, ()):
+                values = entry.check(*call.sizes)
+                if values is not None:
+                    return entry, values
+            entry = self._trace(call, has_named, len(self._entries.get(key, ())))
+            values = entry.check(*call.sizes)
+            assert values is not None, "the guards of a trace hold for the call that was traced"
+            # Most calls are like the last one, so the newest entry is asked first.
+            self._entries[key] = [entry, *self._entries.get(key, ())]
+            self._make_room(key)
+            return entry, values
+
+    def _compile(self, call: Call, has_named: bool) -> Callable[..., Any]:
+        """The function of the arguments that are not static, with its program for a call."""
+        self._entry(call, has_named)
+        return (lambda *args, **kwargs: self._slow_call(call.static, args, kwargs)) if call.static.values else self
 
     def _make_room(self, latest: tuple[Hashable, ...]) -> None:
         """Drop the oldest of too many traces, first those for the static values passed least recently.
@@ -436,10 +441,11 @@ class JitFunction(Travelling, Generic[P, R]):
         return tuple(e.signature for entries in self._entries.values() for e in reversed(entries))
 
     def lower(self, *args: Tree, **kwargs: Tree) -> Stages:
-        """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`.
+        """The stages of the program for these arguments, as text: `.graph`, `.schedule`, `.loops`, `.source`. In place
+        of an array it takes a signature whose sizes are numbers.
 
         Nothing is compiled or run. `.memory(*sizes)` says how much memory a call takes, `.cost()` how much it computes
-        and moves, and `.html(path)` writes a page with the stages beside each other. Raises what tracing does.
+        and moves, and `.html(path)` writes a page with all of it. Raises what tracing does.
 
         >>> import numpy as np
         >>> "x0" in str(jit(lambda x: x + 1).lower(np.ones(3)).graph)
@@ -450,8 +456,7 @@ class JitFunction(Travelling, Generic[P, R]):
             from harp.transforms.jit.stages import stages_of  # the compiler: not before it is used
 
         static, dynamic, named = self._static.split(self._function, args, kwargs)
-        call = self._unpack(static, dynamic, named)
-        name = function_name(self._function)
+        call = self._unpack(static, *example_of((dynamic, named)))
         with collected_later(), waiting():
             scope, _, traced, signature = self._traced(call, bool(named))
             device = known_device(self._device or settings.device)
@@ -459,11 +464,12 @@ class JitFunction(Travelling, Generic[P, R]):
             assert given is not None, "the guards of a trace hold for the call that was traced"
             sizes = [scope.origins[s] for s in signature.sizes]
             graph, _ = numbered(traced.graph, partial(calls_lapack, device))
-            with announced(making(name, traced.graph)):
+            with announced(making(name := function_name(self._function), traced.graph)):
                 return stages_of(
                     *(name, graph, call.donated, sizes, given, self._threads, self._check, device),
                     promotion=scope.promotion,
                     function=self._function,
+                    compiled=partial(self._compile, call.hollow(), bool(named)),
                 )
 
     def profile(self, *args: Tree, **kwargs: Tree) -> Profile:
@@ -483,11 +489,11 @@ class JitFunction(Travelling, Generic[P, R]):
 
         static, dynamic, keywords = self._static.split(self._function, args, kwargs)
         call = self._unpack(static, dynamic, keywords)
-        buffers = self._buffers(call)
+        buffers = call.buffers
         profiling = Profiling()
         with collected_later(), waiting():
             entry = self._compiled(call, bool(keywords), 0, profiling)
-            values = entry.check(*(size for a in buffers for size in a.shape))
+            values = entry.check(*call.sizes)
             assert values is not None, "the guards of a trace hold for the call that was traced"
             run = partial(entry.run, buffers, values, call.leaves)
             name = function_name(self._function)

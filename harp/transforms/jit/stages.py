@@ -6,7 +6,7 @@ import os
 import textwrap
 from collections.abc import Callable, Sequence
 from functools import cache, partial
-from typing import overload
+from typing import Any, overload
 
 import attrs
 
@@ -71,6 +71,7 @@ class Stages:
     _name: str  # of the function
     _inputs: tuple[str, ...]
     _text: Callable[[], ProgramText]  # made when it is first asked for
+    _compiled: Callable[[], Callable[..., Any]]
     promotion: str = ""  # where a float32 array first becomes float64, and by which operand
     frozen: tuple[str, ...] = ()  # clocks and random numbers of Python and NumPy, by their lines
 
@@ -88,6 +89,26 @@ class Stages:
         True
         """
         return program_text(self._program)
+
+    def as_text(self) -> str:
+        """`loops`, under JAX's name for the text of a lowered function.
+
+        >>> import harp, numpy as np
+        >>> "out0" in harp.jit(lambda x: x + 1).lower(np.ones(3)).as_text()
+        True
+        """
+        return self.loops
+
+    def compile(self) -> Callable[..., Any]:
+        """The jitted function, compiled for these arguments. It is called without those that are static, and takes
+        arrays of all sizes, for which JAX's refuses others than these. Raises what the first call does.
+
+        >>> import harp, numpy as np
+        >>> power = harp.jit(lambda n, x: x**n, static_argnums=0).lower(3, np.ones(1)).compile()
+        >>> power(np.array([1.0, 2.0]))
+        Array([1., 8.])
+        """
+        return self._compiled()
 
     @property
     def source(self) -> str:
@@ -231,6 +252,8 @@ def stages_of(
     device: str = CPU,
     promotion: tuple[str, Site] | None = None,
     function: Callable[..., object] | None = None,
+    *,
+    compiled: Callable[[], Callable[..., Any]],
 ) -> Stages:
     """Lower the graph of a function for a device, without compiling. `names` and values of its sizes stand in its
     order."""
@@ -250,6 +273,7 @@ def stages_of(
         name,
         tuple(node.name for node in graph.inputs),
         cache(partial(printed, backend.text, lowered.program)),
+        compiled,
         "" if promotion is None else f"{promotion[1][0]}:{promotion[1][1]}: {promotion[0]}",
         () if function is None else tuple(frozen_calls(function)),
     )

@@ -11,7 +11,7 @@ import numpy as np
 from harp.errors import ArgumentError, StaticArgumentError
 from harp.trace.interning import identity
 from harp.trace.resident import DeviceMemory
-from harp.trace.scalar.dtypes import NDArray
+from harp.trace.scalar.dtypes import NDArray, plain
 from harp.trace.source_locations import kind_of, plural, where
 from harp.trace.tracer import function_name
 from harp.trace.trees import Tree, TreeSpec
@@ -33,7 +33,7 @@ class Call(NamedTuple):
     """A call, unpacked: static values, leaves as buffers, and the key under which its entries are found."""
 
     static: Static
-    given: list[tuple[str, Tree]]  # the traced arguments by name
+    given: list[tuple[str, int]]  # the traced arguments by name, and how many leaves each one has
     treedef: TreeSpec
     structure: Hashable  # the treedef, or the number of arguments where each one is a leaf
     leaves: Sequence[object]
@@ -46,6 +46,16 @@ class Call(NamedTuple):
     def sizes(self) -> list[int]:
         """The sizes of all axes of the traced arguments."""
         return [size for array, _ in self.arrays for size in array.shape]
+
+    @property
+    def buffers(self) -> list[Any]:
+        """The arguments as the program takes them: memory on its device, or NumPy arrays."""
+        return [held or plain(array) for held, (array, _) in zip(self.held, self.arrays, strict=True)]
+
+    def hollow(self) -> Call:
+        """The call without the memory of its arguments: who keeps this one does not own them."""
+        shapes = [(np.broadcast_to(np.zeros((), a.dtype), a.shape), weak) for a, weak in self.arrays]
+        return self._replace(leaves=(), held=[], arrays=shapes)
 
 
 class StaticParameters(NamedTuple):
