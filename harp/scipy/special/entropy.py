@@ -10,11 +10,13 @@ from harp.numpy.elementwise import abs, exp, float_map, isfinite, isnan, log, mu
 from harp.numpy.elementwise import where as choose
 from harp.numpy.reductions import max, sum
 from harp.scipy.special.formulas import log1p_ratio, mapped, number
+from harp.trace.array.arithmetic import divide
 from harp.trace.array.array import Array
 from harp.trace.array.primitives import Axis
 from harp.trace.scalar.expr import Expr, apply, const, select
 from harp.trace.scalar.formulas import equals, is_nan
 from harp.trace.scalar.ops import Op
+from harp.transforms.autodiff.custom import custom_jvp
 from harp.transforms.autodiff.grad import stop_gradient
 
 
@@ -24,17 +26,25 @@ def logit(x: object) -> Array:
     >>> logit(0.5)
     Array(0.)
     """
+    result: Array = _logit(x)
+    return result
 
+
+@custom_jvp
+def _logit(x: Array) -> Array:
     def build(a: Expr) -> Expr:
-        # near 1/2 by 1 - 2x, of which the result is an odd function: 2 atanh(2x - 1)
+        # log(1 + (2x - 1)/(1 - x)) from 1/2 on, where 2x - 1 and 1 - x are exact; for less the same of 1 - x, negative
+        below = a < 0.5
         distance = a + (-0.5) + (a + (-0.5))
-        near = apply(Op.ABS, distance) < 0.5
-        middle = 2 * apply(Op.ATANH, select(near, distance, const(0, a.dtype)))
-        outside = select(near, const(0.25, a.dtype), a)
-        ends = apply(Op.LOG, outside) - apply(Op.LOG1P, -outside)
-        return select(near, middle, ends)
+        tiny = apply(Op.ABS, a) < 2.0**-120  # the inverse may be infinite
+        share = select(below, select(tiny, a * 2.0**64, a), 1 - a)
+        far = apply(Op.LOG1P, select(below, -distance, distance) / share)
+        return select(below, select(tiny, -64 * math.log(2) - far, -far), far)
 
     return float_map(build, x)
+
+
+_logit.defjvps(lambda t, result, x: divide(t, multiply(x, subtract(1, x))))
 
 
 def times_log(log: Op, x: Expr, y: Expr) -> Expr:
