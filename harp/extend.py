@@ -74,6 +74,10 @@ def einops() -> None:
         def is_appropriate_type(self, tensor: object) -> bool:
             return isinstance(tensor, Array)
 
+        def shape(self, x: Array) -> list[object]:
+            """A list, for which einops remembers no plan: it would ask for the numbers of symbolic sizes."""
+            return list(x.shape)
+
         def is_float_type(self, x: Array) -> bool:
             return x.kind.is_inexact
 

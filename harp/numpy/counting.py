@@ -23,7 +23,17 @@ from harp.numpy.reductions import mean
 from harp.numpy.reductions import min as min_
 from harp.numpy.reductions import sum as sum_
 from harp.numpy.sorting import of_one_shape, searchsorted
-from harp.trace.array.arithmetic import add, divide, equal, greater_equal, less, less_equal_, multiply, subtract
+from harp.trace.array.arithmetic import (
+    add,
+    divide,
+    equal,
+    greater_equal,
+    less,
+    less_equal_,
+    multiply,
+    not_equal,
+    subtract,
+)
 from harp.trace.array.array import Array, node_of
 from harp.trace.array.operators import Operand
 from harp.trace.array.primitives import (
@@ -210,7 +220,7 @@ def _bins(places: Array, minlength: object) -> int:
 
 def digitize(x: object, bins: object, right: bool = False) -> Array:
     """Into which bin each element falls (int64): between bins[i-1] and bins[i], the lower end in it, or the upper one
-    if `right`. The bins increase or decrease.
+    if `right`. The bins increase or decrease; NaN is the largest.
 
     >>> import harp.numpy as hnp
     >>> digitize(hnp.asarray([0.5, 2.0]), hnp.asarray([0.0, 1.0, 2.0]))
@@ -222,12 +232,14 @@ def digitize(x: object, bins: object, right: bool = False) -> Array:
     side = "left" if right else "right"
     up = searchsorted(edges, x, side=side)
     known = known_numbers(edges)
-    if known is not None and (known.size < 2 or known[0] <= known[-1]):
+    # NaN is the largest, as in `sort`.
+    if known is not None and (known.size < 2 or known[0] <= known[-1] or known[-1] != known[-1]):
         return up
     down = subtract(edges.shape[0], searchsorted(flip(edges), x, side=side))
     if known is not None:
         return down
-    return choose(any_(less_equal_(edges[:1], edges[-1:])), up, down)  # any, as there may be no edges
+    rise = logical_or(less_equal_(edges[:1], edges[-1:]), not_equal(edges[-1:], edges[-1:]))
+    return choose(any_(rise), up, down)  # any, as there may be no edges
 
 
 def histogram_bin_edges(a: object, bins: object = 10, range: object = None, weights: object = None) -> Array:

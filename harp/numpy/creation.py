@@ -322,6 +322,9 @@ def _float_range(start: float, stop: float, step: float, dtype: DTypeLike | None
     if step == 0 or not all(map(math.isfinite, (start, stop, step))):
         raise ArgumentError(f"arange({start}, {stop}, {step}) has no length{where()}")
     length = to_index(max(math.ceil((stop - start) / step), 0))
+    if dtype is not None and as_dtype(dtype).is_integer:  # the first two elements, rounded to 0, say the others
+        places = loop(0, length) * (int(start + step) - int(start)) + int(start)
+        return from_positions((length,), cast(Position(places), as_dtype(dtype)))
     delta = (start + step) - start  # as it is between the first two elements
     here = cast(Position(loop(0, length)), f64)
     values = start + here * delta
@@ -341,7 +344,8 @@ def linspace(
 ) -> Array | Any:
     """`num` evenly spaced numbers from start to stop, which is the last of them, or excluded without `endpoint`.
 
-    Ends that are arrays broadcast, and `axis` is where the numbers are. With `retstep` also their distance.
+    Ends that are arrays broadcast, and `axis` is where the numbers are. With `retstep` also their distance. A `dtype`
+    of integers rounds down.
 
     >>> linspace(0, 1, 5)
     Array([0.  , 0.25, 0.5 , 0.75, 1.  ])
@@ -367,7 +371,9 @@ def linspace(
     rank = max(a.ndim, b.ndim)
     result = map_(build, reshape(here, (-1, *(1,) * rank)) if rank else here, start, stop, to=inner)
     result = moveaxis(result, 0, axis) if rank else result
-    result = result if dtype is None else astype(result, dtype)
+    if dtype is not None:  # integers are rounded down
+        whole = as_dtype(dtype).is_integer
+        result = astype(map_(lambda a: apply(Op.FLOOR, a), result) if whole else result, dtype)
     return (
         (result, map_(lambda a, b: (b - a) / cast(Position(intervals), inner), a, b, to=inner)) if retstep else result
     )

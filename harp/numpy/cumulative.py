@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harp.errors import ArgumentError, ShapeError
+from harp.lazy import FUNCTIONS
 from harp.numpy.joining import concatenate
 from harp.numpy.manipulation import broadcast_to, ravel
 from harp.trace.array.arithmetic import not_equal, subtract
@@ -31,6 +32,9 @@ def _cumulate(reduce: Reduce, x: object, axis: Axis, dtype: DTypeLike | None) ->
         return _cumulate(reduce, array.astype(bool), axis, None).astype(bool)
     if axis is None:
         array, axis = ravel(array), 0
+    if array.kind.is_complex and array._value is None and reduce in (Reduce.MAX, Reduce.MIN):
+        extremum = "maximum" if reduce is Reduce.MAX else "minimum"
+        return getattr(FUNCTIONS["numpy"], extremum).accumulate(array, axis)  # type: ignore[no-any-return]
     return _along(reduce, array, axis, dtype)
 
 

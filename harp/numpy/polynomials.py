@@ -91,7 +91,8 @@ def polyder(p: object, m: object = 1) -> Array:
     """
     row = as_row("polyder", "coefficients", p)
     for _ in range(_order("polyder", m)):
-        row = multiply(row[:-1], arange(row.shape[0] - 1, 0, -1).astype(row.kind))
+        exponents = arange(row.shape[0] - 1, 0, -1)
+        row = multiply(row[:-1], exponents.astype(row.kind) if row.kind.is_inexact else exponents)
     return row
 
 

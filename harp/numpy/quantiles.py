@@ -74,7 +74,7 @@ def _elements(ordered: Array, places: Array) -> Array:
 
 
 def _between(a: Expr, b: Expr, t: Expr) -> Expr:
-    """a + t*(b - a), from the nearer one; beside an infinity (1-t)*a + t*b, without b where t is 0.
+    """a + t*(b - a), from the nearer one; beside an infinity (1-t)*a + t*b, without a factor of 0.
 
     The derivatives are 1-t and t in both cases: what is not chosen is computed from zeros.
     """
@@ -86,8 +86,9 @@ def _between(a: Expr, b: Expr, t: Expr) -> Expr:
     up = low + apart * t
     down = high - apart * left
     near = select(t < 0.5, up, down)
+    first = select(apply(Op.EQ, t, one), zero, a)
     share = select(apply(Op.EQ, t, zero), zero, b)
-    far = a * left + share * t
+    far = first * left + share * t
     return select(finite, near, far)
 
 

@@ -121,7 +121,9 @@ class Methods:
     def accumulate(self, a: object, axis: Axis = 0, dtype: DTypeLike | None = None) -> Array:
         """The elements up to each one along an axis joined by the function."""
         array = self._converted(a, dtype, counts=dtype is not None)
-        if self.name in _RUNNING:
+        # Programs have no running maximum of complex numbers, which have an order of their own.
+        by_steps = array.kind.is_complex and array._value is None and self.name in ("maximum", "minimum")
+        if self.name in _RUNNING and not by_steps:
             return _RUNNING[self.name](array, axis=axis, **({"dtype": dtype} if self.name in _COUNTS else {}))
         along = normalize_axis(axis, array.ndim)
         if not ask(Relation.NONNEGATIVE, resolve(node_of(array).shape[along]) - 1, "an axis has elements"):

@@ -42,7 +42,8 @@ _LANE = 1 << 16
 
 def checked(key: object) -> Array:
     """A key. Raises ArgumentError, DTypeError or ShapeError for what is none."""
-    if isinstance(key, (bool, int, float, list, tuple, np.random.Generator, np.random.RandomState, type(None))):
+    of_numpy = type(key).__module__.startswith("numpy.random")  # a generator
+    if of_numpy or isinstance(key, (bool, int, float, list, tuple, type(None))):
         raise ArgumentError(f"a key is an array made by harp.random.key(seed), not {key!r}{where()}")
     array = as_array(key)
     if array.kind is not u32:

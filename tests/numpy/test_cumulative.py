@@ -267,3 +267,16 @@ def test_differences_compiled():
             np.testing.assert_allclose(g(x), 2 * d - 2 * np.append(d[1:], 0))
     with pytest.raises(ArgumentError, match="n >= 0"):
         hnp.diff(np.ones(3), -1)
+
+
+def test_running_extrema_of_complex_numbers():
+    x = np.array([[1 + 2j, 0.5j, 3], [2, 1 + 3j, -1j], [2 - 1j, 1, 4]], "complex64")
+    for axis in (0, 1):
+        for name in ("maximum", "minimum"):
+            expected = getattr(np, name).accumulate(x, axis)
+            running = {"maximum": hnp.cummax, "minimum": hnp.cummin}[name]
+            for f in (lambda x, k=axis, r=running: r(x, k), lambda x, k=axis, n=name: getattr(hnp, n).accumulate(x, k)):
+                np.testing.assert_array_equal(f(x), expected)
+                np.testing.assert_array_equal(harp.jit(f)(x), expected)
+    slope = np.asarray(harp.grad(lambda x: hnp.sum(hnp.real(hnp.cummax(x, axis=1))))(x))
+    np.testing.assert_array_equal(slope, [[2, 0, 1], [3, 0, 0], [2, 0, 1]])

@@ -56,6 +56,17 @@ def test_axes(axis, keepdims):
     close(hnp.median(x, axis, keepdims=keepdims), np.median(x, axis, keepdims=keepdims))
 
 
+@pytest.mark.parametrize("method", ["lower", "higher", "nearest", "inverted_cdf", "closest_observation"])
+def test_beside_infinities(method):
+    run = harp.jit(lambda x, q: hnp.quantile(x, q, method=method))
+    with warnings.catch_warnings(action="ignore"):
+        for values in ([-1, -np.inf, -2, -3], [1, np.inf, 2, 3], [np.inf, -np.inf, 1, 2]):
+            for q in np.linspace(0, 1, 11):
+                expected = np.quantile(np.array(values), q, method=method)
+                np.testing.assert_allclose(run(np.array(values), q), expected, rtol=1e-12)
+    assert run.compilations == 1
+
+
 def test_nan_and_infinity():
     inf, nan = np.inf, np.nan
     x = np.array([[1.0, inf, inf], [nan, 1, 2], [-inf, 0, inf], [-inf, -inf, 3]])

@@ -77,7 +77,13 @@ def test_logit_and_its_inverse():
     single = np.array([1e-45, 1e-39, 0.3, 0.7], "float32")
     np.testing.assert_allclose(program(single)["logit"], scipy.special.logit(single.astype(float)), rtol=2e-7)
     slope = harp.grad(special.logit)
-    for p, order, expected in [(0.5, 1, 4.0), (1e-200, 1, 1e200), (0.5, 2, 0.0), (0.25, 2, 16 / 9 - 16), (0.5, 3, 32.0)]:
+    for p, order, expected in [
+        (0.5, 1, 4.0),
+        (1e-200, 1, 1e200),
+        (0.5, 2, 0.0),
+        (0.25, 2, 16 / 9 - 16),
+        (0.5, 3, 32.0),
+    ]:
         f = slope if order == 1 else harp.grad(slope) if order == 2 else harp.grad(harp.grad(slope))
         np.testing.assert_allclose(f(p), expected, rtol=1e-14)
     np.testing.assert_allclose(program(x * 20 - 10)["expit"], scipy.special.expit(x * 20 - 10), rtol=4e-15)

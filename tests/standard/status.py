@@ -135,7 +135,8 @@ promote as in NumPy, but an integer array and a Python float keep the width: int
 | pickle, copy | `pickle.loads` | `pickle.dumps`; `copy.copy(x)` and `copy.deepcopy(x)` are `x` |
 
 DLPack shares memory with libraries that support version 1.0 of the protocol, which can mark memory as read-only; others
-get a copy.
+get a copy, and so does torch, which takes the mark and writes nevertheless. (`torch.as_tensor(x)` and
+`torch.from_numpy` of NumPy's view of an array share its memory, and warn: do not write to it.)
 
 ```python
 import numpy as np
@@ -223,7 +224,9 @@ They follow NumPy, with these differences, because arrays are immutable and a pr
 - `angle` has no `deg`, `put_along_axis` no `axis=None`; `average` takes weights of the shape of `x` or along one axis,
   not over several; `ravel_multi_index` has one `mode` for all axes; `logspace` and `geomspace` take numbers as bounds;
   `fill_diagonal` takes matrices, with one value or one for each row, and has no `wrap`.
-- `ix_` and `unravel_index` refuse floats. `vander` of float32 stays float32.
+- `ix_` and `unravel_index` refuse floats. `vander`, `cov`, `corrcoef`, `polyint`, `polyder` and
+  `bincount` of float32 stay float32, where NumPy's are float64. Functions of floats make float32 of int8 and bool, and
+  `int8 / int8` is float32; NumPy's are float16 and float64. `bool ** 2` is int64.
 - `optimize` of `einsum` is True (the default), False, "greedy" or "optimal", but no path. It chooses the order in
   which operands are multiplied, so the last bits of floats may differ from those of the written order; a program has
   one order for all sizes. `einsum_path` is NumPy's, for sizes that are numbers.

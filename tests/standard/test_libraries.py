@@ -72,6 +72,10 @@ def test_einops():
         np.testing.assert_allclose(call(hnp.asarray(x)), call(x), rtol=1e-12)
         np.testing.assert_allclose(harp.jit(call)(x), call(x), rtol=1e-12)
     assert isinstance(einops.rearrange(hnp.asarray(x), "a b c -> c b a"), Array)
+    one = harp.jit(lambda x: einops.reduce(einops.rearrange(x, "(a k) b -> a (k b)", k=2), "a b -> a", "sum"))
+    for rows in (2, 4, 10):
+        np.testing.assert_allclose(one(np.ones((rows, 3))), np.full(rows // 2, 6.0))
+    assert one.compilations == 1
 
 
 def test_columns_of_tables():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -105,8 +106,10 @@ class Conversions:
             raise InterchangeError(
                 f"arrays live in the memory of the CPU, without streams: ask for no other device{where()}"
             )
+        # torch takes the mark of memory that is not to be written to, and writes to it.
+        asks = sys._getframe(1).f_globals.get("__name__", "")
         try:
-            return _capsule(value, max_version, copy)
+            return _capsule(value, max_version, copy or (True if asks.startswith("torch.") and copy is None else copy))
         except BufferError as error:
             raise InterchangeError(f"an array of {value.dtype} cannot be shared by DLPack: {error}{where()}") from None
 

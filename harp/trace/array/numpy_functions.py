@@ -78,7 +78,10 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: Sequence[object], options:
         advice = "write x = x.at[index].add(value)" if method == "at" else "use the result instead of out"
         raise MutationError(f"{name} would change an array of harp, and those do not change; {advice}{where()}")
     function = _of_elements(ufunc, method)
-    if function is None or not set(asked) <= _KEYWORDS.get(method, set()):
+    allowed = _KEYWORDS.get(method, set())
+    if method == "__call__" and function is not None and asked:
+        allowed = {*inspect.signature(function).parameters} & {"axis", "keepdims"}
+    if function is None or not set(asked) <= allowed:
         if not is_traced(inputs) and not is_traced(tuple(options.values())):
             return getattr(ufunc, method)(*map(_numbers, inputs), **options)
         in_place = isinstance(outputs, tuple) and outputs[0] is inputs[0]  # which is what x += y does
@@ -87,7 +90,7 @@ def of_elements(ufunc: np.ufunc, method: str, inputs: Sequence[object], options:
             raise MutationError(f"{name} cannot change a NumPy array by traced numbers; write {change}{where()}")
         if function is None:
             raise _missing(name, f"harp.numpy has no {name.removeprefix('np.')} yet")
-        raise _unknown_option(name, next(key for key in asked if key not in _KEYWORDS.get(method, set())))
+        raise _unknown_option(name, next(key for key in asked if key not in allowed))
     return function(*[_array(value) for value in inputs], **asked)
 
 
@@ -102,6 +105,8 @@ _DEFAULTS: dict[str, object] = {"where": True, "casting": "same_kind", "order": 
 def _is_default(option: str, value: object) -> bool:
     if option == "axis":  # None means all axes
         return False
+    if option == "kind":  # the algorithm
+        return True
     return value is None or value is np._NoValue or (option in _DEFAULTS and value is _DEFAULTS[option])
 
 
@@ -181,14 +186,15 @@ def _known(
     name: str, options: Mapping[str, object], ours: Callable[..., Any], theirs: Sequence[str]
 ) -> dict[str, object]:
     """The options under our names. Raises ArgumentError for one that is not there and asks for something."""
-    names = [*inspect.signature(ours).parameters]
+    parameters = inspect.signature(ours).parameters
+    names, takes_all = [*parameters], any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     known: dict[str, object] = {}
     for key, value in options.items():
         if value is np._NoValue:
             continue
         key = _ALIASES.get(key, key)
         place = theirs.index(key) if key in theirs else len(names)
-        if key in names:
+        if key in names or takes_all:
             known[key] = value
         elif place < len(names) and names[place] not in theirs:
             known[names[place]] = value

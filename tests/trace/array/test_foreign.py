@@ -68,6 +68,9 @@ def test_torch():
     f = harp.jit(lambda x: x * 2)
     result = f(torch.ones(2, 3).T)
     assert result.dtype == np.float32 and result.shape == (3, 2)
+    for read in (torch.from_dlpack, torch.utils.dlpack.from_dlpack):
+        read(result)[0] = 9  # torch writes to memory that is marked as read-only
+    assert np.all(np.asarray(result) == 2)
     for tensor in (torch.ones(3, requires_grad=True), torch.ones(3, device="meta")):
         with pytest.raises(ArgumentError, match=r"torch Tensor, .*pass tensor\.detach\(\)\.cpu\(\)"):
             f(tensor)

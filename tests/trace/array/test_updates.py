@@ -170,7 +170,7 @@ def test_numbers_take_the_dtype_of_the_array():
     [
         (lambda x: x.astype(hnp.int32).at[0].set(1.5), DTypeError, "values of float64 do not fit an array of int32"),
         (lambda x: (x > 1).at[0].add(True), DTypeError, ".add does not accept bool arrays"),
-        (lambda x: x.at[:, 0].set(np.zeros(4)), ShapeError, "values do not fit axis 1 of what is selected|broadcast"),
+        (lambda x: x.at[:, 0].set(np.zeros(4)), ShapeError, "selected do not fit the values"),
         (lambda x: x.at[0].set(np.zeros((1, 4, 3))), ShapeError, "values with 3 axes do not fit 2"),
         (lambda x: x.at[[0, 1]].set(np.zeros((3, 4, 3))), ShapeError, "do not broadcast|do not fit"),
         (lambda x: x.at[:, :1].set(np.zeros((5, 2, 3))), ShapeError, "values do not fit axis 1 of what is selected"),

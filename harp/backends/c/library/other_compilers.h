@@ -13,6 +13,8 @@
 #include <malloc.h>
 #define aligned_alloc(alignment, size) _aligned_malloc(size, alignment)
 #define free _aligned_free
+#else
+void *aligned_alloc(size_t alignment, size_t size); /* which some declare for C11 only */
 #endif
 
 #undef __attribute__ /* glibc defines it, too */

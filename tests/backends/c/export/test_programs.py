@@ -226,7 +226,8 @@ def test_another_compiler_of_c11(tmp_path):
     same_bits(tmp_path, "net", "step", step, cases_of(NETWORK, SIZES[:4]), (), ("tcc",))
     harp.export({"ordered": (ordered, f64["n", "m"], i32["n"])}, tmp_path, "order")
     cases = cases_of((f64["n", "m"], i32["n"]), ((1, 1), (40, 33), (0, 3)))
-    same_bits(tmp_path, "order", "ordered", ordered, cases, (), ("tcc",))
+    for command in (("tcc",), ("tcc", "-std=c11")):
+        same_bits(tmp_path, "order", "ordered", ordered, cases, (), command)
 
 
 @pytest.mark.slow
