@@ -1,6 +1,6 @@
 """Makes a wheel smaller: the files of the C library become one, which `toolchain/library.py` reads, for they are small
 and alike; C and Python have no comments, C is not indented and Python by single spaces, names that are not public have
-no docstrings, and all files are compressed as well as deflate can. A fifth fewer bytes to download.
+no docstrings and no type hints, and all files are compressed as well as deflate can. A fifth fewer bytes to download.
 
 python .ci/compress.py dist/*.whl
 """
@@ -55,6 +55,9 @@ def c_without_comments(text: bytes) -> bytes:
     return INDENTED.sub("", bare).encode()
 
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+PRIVATE = re.compile(r"_[^_]")
+COMPILER = re.compile(r"harp/(lower|backends)/")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -69,8 +72,8 @@ def shown() -> frozenset[str | None]:
     return frozenset(map(inspect.getdoc, objects))
 
 
-def python_without_comments(text: bytes) -> bytes:
-    """Python without comments and without docstrings of what no user is shown, indented by single spaces. Its lines
+def python_without_comments(name: str, text: bytes) -> bytes:
+    """Python without comments, docstrings and type hints of what no user is shown, indented by single spaces. Its lines
     keep their numbers."""
     source = text.decode()
     lines = source.splitlines()
@@ -82,6 +85,10 @@ def python_without_comments(text: bytes) -> bytes:
         elif token.type != tokenize.ENDMARKER:
             within |= {*range(token.start[0] + 1, token.end[0] + 1)}
     tree = ast.parse(source)
+    # From the end of the file on, so that the places before stay as they are.
+    for row, start, end in sorted(_hints(name, tree, lines), reverse=True):
+        line = lines[row].encode()
+        lines[row] = (line[:start] + line[end:]).decode()
     for doc in _unseen(tree):
         assert doc.end_lineno is not None
         first, *others = range(doc.lineno - 1, doc.end_lineno)
@@ -105,6 +112,37 @@ def _unseen(tree: ast.Module) -> Iterator[ast.Expr]:
             yield node.body[0]
 
 
+def _hints(name: str, tree: ast.Module, lines: list[str]) -> Iterator[tuple[int, int, int]]:
+    """The type hints of functions that no checker of a user's code reads, for they are private, inside of functions, or
+    parts of the compiler: lines, and bytes from and to. The tree loses them, too."""
+    inner = {
+        node
+        for function in ast.walk(tree)
+        if isinstance(function, FUNCTIONS)
+        for node in ast.walk(function)
+        if node is not function and isinstance(node, FUNCTIONS)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, FUNCTIONS) and (
+            node in inner
+            or PRIVATE.match(node.name)
+            or (COMPILER.match(name) and ast.get_docstring(node) not in shown())
+        ):
+            given = node.args
+            for each in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+                if each is not None and each.annotation is not None and each.lineno == each.end_lineno:
+                    assert each.end_col_offset is not None
+                    yield each.lineno - 1, each.col_offset + len(each.arg), each.end_col_offset
+                    each.annotation = None
+            hint = node.returns
+            if hint is not None and hint.lineno == hint.end_lineno:
+                arrow = lines[hint.lineno - 1].encode().rfind(b" ->", 0, hint.col_offset)
+                if arrow >= 0:
+                    assert hint.end_col_offset is not None
+                    yield hint.lineno - 1, arrow, hint.end_col_offset
+                    node.returns = None
+
+
 def smaller(files: dict[str, bytes]) -> dict[str, bytes]:
     """The files of a wheel without comments, and those of the C library in one: each behind a form feed and a line with
     its name."""
@@ -117,7 +155,7 @@ def smaller(files: dict[str, bytes]) -> dict[str, bytes]:
     files[BUNDLE] = b"".join(b"\f%s\n%s" % (name.encode(), library[name]) for name in names)
     for name in files:
         if name.endswith(".py"):
-            files[name] = python_without_comments(files[name])
+            files[name] = python_without_comments(name, files[name])
     (record,) = (name for name in files if name.endswith(".dist-info/RECORD"))
     files[record] = "".join(f"{_recorded(name, files[name])}\n" for name in files if name != record).encode()
     files[record] += f"{record},,\n".encode()
