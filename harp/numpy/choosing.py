@@ -162,8 +162,9 @@ def fill_diagonal(a: object, val: object, *, inplace: bool = False) -> Array:
     return choose(here, given[:, None] if given.ndim else given, array)
 
 
-def indices(dimensions: object, dtype: DTypeLike = i64) -> Array:
-    """The positions along each axis of this shape, in one array with an axis for them in front.
+def indices(dimensions: object, dtype: DTypeLike = i64, sparse: bool = False) -> Array | tuple[Array, ...]:
+    """The positions along each axis of this shape, in one array with an axis for them in front; with `sparse` arrays of
+    size 1 along the other axes.
 
     >>> indices((2, 2)).shape
     (2, 2, 2)
@@ -171,11 +172,13 @@ def indices(dimensions: object, dtype: DTypeLike = i64) -> Array:
     shape = to_shape(dimensions)
     rank = len(shape)
     whole = (*map(wrap, shape),)
-    parts = [
-        broadcast_to(reshape(arange(size, dtype=dtype), (-1, *(1,) * (rank - 1 - axis))), whole)
+    thin = [
+        reshape(arange(size, dtype=dtype), (*(1,) * axis, -1, *(1,) * (rank - 1 - axis)))
         for axis, size in enumerate(whole)
     ]
-    return stack(parts) if parts else zeros((0,), dtype)
+    if sparse:
+        return tuple(thin)
+    return stack([broadcast_to(part, whole) for part in thin]) if thin else zeros((0,), dtype)
 
 
 def ix_(*sequences: object) -> tuple[Array, ...]:

@@ -46,14 +46,15 @@ def conj(x: object) -> Array:
     return map_(_conj, x) if common_dtype((x,))[0].is_complex else as_array(x)
 
 
-def angle(z: object) -> Array:
-    """The angle in radians, from -pi to pi; 0 or pi for real numbers.
+def angle(z: object, deg: bool = False) -> Array:
+    """The angle in radians, from -pi to pi, or in degrees; 0 or pi for real numbers.
 
     >>> angle(1j)
     Array(1.57079633)
     """
     dtype, weak = common_dtype((z,))
-    return marked(map_(_angle, z, to=dtypes.inexact(dtype)), weak)
+    factor = 180 / math.pi
+    return marked(map_(lambda a: _angle(a) * factor if deg else _angle(a), z, to=dtypes.inexact(dtype)), weak)
 
 
 def iscomplexobj(x: object) -> bool:

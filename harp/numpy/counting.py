@@ -111,6 +111,8 @@ def cov(
     ddof: object = None,
     fweights: object = None,
     aweights: object = None,
+    *,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The covariances of variables, which are rows (or columns, without `rowvar`), each a sequence of observations.
 
@@ -126,8 +128,8 @@ def cov(
     rows = _variables(m, rowvar)
     if y is not None:
         rows = concatenate(promoted((rows, _variables(y, rowvar))), 0)
-    if not rows.kind.is_inexact:
-        rows = rows.astype(dtypes.f64)
+    if dtype is not None or not rows.kind.is_inexact:
+        rows = rows.astype(dtypes.f64 if dtype is None else dtype)
     less_than_n = (0 if bias else 1) if ddof is None else ddof
     weights = [_weights(name, w, rows) for name, w in (("fweights", fweights), ("aweights", aweights)) if w is not None]
     if not weights:
@@ -162,7 +164,7 @@ def _variables(m: object, rowvar: bool) -> Array:
     return array if rowvar else array.T
 
 
-def corrcoef(x: object, y: object = None, rowvar: bool = True) -> Array:
+def corrcoef(x: object, y: object = None, rowvar: bool = True, *, dtype: DTypeLike | None = None) -> Array:
     """The correlation coefficients of variables, given as in `cov`: between -1 and 1; NaN for a constant variable.
 
     >>> import harp.numpy as hnp
@@ -170,7 +172,7 @@ def corrcoef(x: object, y: object = None, rowvar: bool = True) -> Array:
     Array([[ 1., -1.],
            [-1.,  1.]])
     """
-    c = cov(x, y, rowvar)
+    c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return divide(c, c)
     deviations = sqrt(real(diagonal(c)))

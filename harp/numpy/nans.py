@@ -198,7 +198,9 @@ def nanvar(
     ddof: object = 0,
     keepdims: bool = False,
     *,
+    mean: object = None,
     where: object = None,
+    correction: object = None,
 ) -> Array:
     """The variance over axes of what is not NaN, with n - ddof in place of its number n; NaN unless above 0.
 
@@ -208,7 +210,7 @@ def nanvar(
     >>> hnp.nanvar(hnp.asarray([1.0, hnp.nan, 3.0]), ddof=1)
     Array(2.)
     """
-    return _spread(_variance, a, axis, dtype, ddof, keepdims, where)
+    return _spread(_variance, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
 
 
 def _variance(distance: Array, axis: Axis, keepdims: bool, count: Array) -> Array:
@@ -227,13 +229,15 @@ def _spread(
     ddof: object,
     keepdims: bool,
     where: object,
+    known: object,
 ) -> Array:
     """What `build` makes of the distances from the mean, 0 for NaN, and of n - ddof; NaN unless that is above 0."""
     array = as_array(x)
     target = _target("nanvar or nanstd", array, dtype)
     inner = dtypes.computing(target)
     wide = chosen(array.astype(inner), where, math.nan)
-    distance = map_(operator.sub, _replaced(wide, 0), nanmean(wide, axis, keepdims=True))
+    centre = nanmean(wide, axis, keepdims=True) if known is None else as_array(known).astype(inner)
+    distance = map_(operator.sub, _replaced(wide, 0), centre)
     left = subtract(_count(wide, axis, keepdims, inner), ddof)
     result = build(choose(isnan(wide), 0, distance), axis, keepdims, choose(less(0, left), left, 1))
     return choose(less(0, left), result, math.nan).astype(real_of(target))
@@ -246,7 +250,9 @@ def nanstd(
     ddof: object = 0,
     keepdims: bool = False,
     *,
+    mean: object = None,
     where: object = None,
+    correction: object = None,
 ) -> Array:
     """The standard deviation over axes of what is not NaN, the square root of `nanvar`.
 
@@ -254,4 +260,4 @@ def nanstd(
     >>> hnp.nanstd(hnp.asarray([1.0, hnp.nan, 3.0]))
     Array(1.)
     """
-    return _spread(_deviation, a, axis, dtype, ddof, keepdims, where)
+    return _spread(_deviation, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)

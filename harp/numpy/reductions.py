@@ -329,12 +329,14 @@ def var(
     keepdims: bool = False,
     *,
     correction: object = None,
+    mean: object = None,
     where: object = None,
 ) -> Array:
     """The variance over axes: the mean of squared distances from the mean, with n - ddof in place of n elements.
 
     `correction` is another name for `ddof`. Integers and bool give float64; distances of complex numbers are
-    magnitudes. Where n <= ddof the result is NaN or inf. A mask `where` leaves elements out.
+    magnitudes. Where n <= ddof the result is NaN or inf. A mask `where` leaves elements out. A `mean` that is known is
+    one with the axes kept.
 
     `axis` is an integer, a tuple of integers, or None for all axes.
 
@@ -347,7 +349,7 @@ def var(
         squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
         return _over(squares, count, squares.kind)
 
-    return _spread(variance, a, axis, dtype, ddof if correction is None else correction, keepdims, where)
+    return _spread(variance, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
 
 
 def _spread(
@@ -358,11 +360,12 @@ def _spread(
     ddof: object,
     keepdims: bool,
     where: object,
+    known: object,
 ) -> Array:
     """What `build` makes of the distances from the mean, the axes, and n - ddof."""
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
-    centre = mean(array, axes, dtype=computing(target), keepdims=True, where=where)
+    centre = mean(array, axes, dtype=computing(target), keepdims=True, where=where) if known is None else known
     distances = chosen(map_(lambda e, m: e - m, array, centre, to=computing(target)), where, 0)
     result = build(distances, axes, _less(_count(array, axes, keepdims, where), ddof))
     return marked(in_dtype(result, real_of(target)), array.weak and dtype is None)
@@ -389,6 +392,7 @@ def std(
     keepdims: bool = False,
     *,
     correction: object = None,
+    mean: object = None,
     where: object = None,
 ) -> Array:
     """The standard deviation over axes, the square root of `var`, also where that overflows or underflows. A mask
@@ -404,4 +408,4 @@ def std(
     def deviation(distances: Array, axes: Sequence[int], count: object) -> Array:
         return complexes.root_of_squares(distances, axes, keepdims, count)
 
-    return _spread(deviation, a, axis, dtype, ddof if correction is None else correction, keepdims, where)
+    return _spread(deviation, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)

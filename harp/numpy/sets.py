@@ -331,10 +331,11 @@ def unique(
     axis: int | None = None,
     *,
     equal_nan: bool = True,
+    sorted: bool = True,
     size: object = None,
     fill_value: object = None,
 ) -> Array | tuple[Array, ...]:
-    """Distinct elements in order, of which NaN is one; and, if asked for, what else `unique_all` returns.
+    """Distinct elements in order, whatever `sorted` says; NaN is one. If asked for, what else `unique_all` returns.
 
     With an axis distinct slices along it, outside of traced functions: raises ArgumentError for it with `size`.
 
@@ -360,10 +361,17 @@ def unique(
 # --- membership
 
 
-def isin(element: object, test_elements: object, assume_unique: bool = False, invert: bool = False) -> Array:
+def isin(
+    element: object,
+    test_elements: object,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    kind: str | None = None,
+) -> Array:
     """Whether each element is among the test element, as bool; NaN is among none. With `invert`, whether it is not.
 
-    `assume_unique` changes nothing.
+    `assume_unique` and `kind` change nothing.
 
     >>> import harp.numpy as hnp
     >>> hnp.isin(hnp.asarray([1, 2, 3]), hnp.asarray([3, 1]))

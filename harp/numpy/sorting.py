@@ -109,10 +109,10 @@ def argsort(a: object, axis: Axis = -1, *, kind: object = None, descending: bool
     return _along(RowOp.ORDER, a, axis, descending)
 
 
-def partition(a: object, kth: object, axis: Axis = -1) -> Array:
+def partition(a: object, kth: object, axis: Axis = -1, kind: str = "introselect") -> Array:
     """The elements with the k-th smallest at its place, smaller ones before it and larger ones behind: all are sorted.
 
-    `kth` is an integer or several. Raises IndexOutOfRangeError.
+    `kth` is an integer or several; `kind` changes nothing. Raises IndexOutOfRangeError.
 
     >>> import harp.numpy as hnp
     >>> hnp.partition(hnp.asarray([3, 4, 2, 1]), 1)
@@ -121,7 +121,7 @@ def partition(a: object, kth: object, axis: Axis = -1) -> Array:
     return sort(*_kth("partition", a, kth, axis))
 
 
-def argpartition(a: object, kth: object, axis: Axis = -1) -> Array:
+def argpartition(a: object, kth: object, axis: Axis = -1, kind: str = "introselect") -> Array:
     """The positions (int64) of the elements in the order of `partition`.
 
     >>> import harp.numpy as hnp

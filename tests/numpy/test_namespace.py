@@ -51,7 +51,7 @@ CHOOSING = {
     "piecewise": lambda xp, x, v: xp.piecewise(x, [x > 0, x > 1], [lambda y: y * y, 5.0, lambda y: -y]),
     "diag": lambda xp, x, v: [xp.diag(v), xp.diag(v, 2), xp.diag(v, -1), xp.diag(x), xp.diag(x, 1)],
     "diagflat": lambda xp, x, v: xp.diagflat(x[:2, :1], 1),
-    "indices": lambda xp, x, v: xp.indices((3, 2)),
+    "indices": lambda xp, x, v: [xp.indices((3, 2)), *xp.indices((3, 2, 4), sparse=True)],
     "ix_": lambda xp, x, v: x[xp.ix_(xp.asarray([0, 0]), xp.asarray([0]))],
     "unravel_index": lambda xp, x, v: xp.unravel_index(xp.asarray([5, 0, 23]), (2, 3, 4)),
     "ravel_multi_index": lambda xp, x, v: xp.ravel_multi_index((xp.asarray([1, 0]), xp.asarray([2, 1])), (2, 3)),
@@ -129,6 +129,15 @@ COUNTING = {
     "average, returned": lambda xp, x, v: xp.average(x, weights=x * x + 1, returned=True),
     # of one row NumPy's covariance is a number, harp's is a matrix, as for all other sizes
     "cov": lambda xp, x, v: [xp.ravel(xp.cov(x)), xp.cov(x, v), xp.cov(v), xp.ravel(xp.cov(x, ddof=0))],
+    "spread about a known mean": lambda xp, x, v: [
+        f(x, axis=1, mean=xp.mean(x, axis=1, keepdims=True) + 1, correction=1)
+        for f in (xp.var, xp.std, xp.nanvar, xp.nanstd)
+    ],
+    "angles in degrees": lambda xp, x, v: [xp.angle(x + 1j * x[::-1], deg=True), xp.angle(x)],
+    "cov in a dtype": lambda xp, x, v: [
+        xp.ravel(xp.cov(x, dtype="float64")),
+        xp.ravel(xp.corrcoef(x, dtype="float64")),
+    ],
     "cov by weights": lambda xp, x, v: [
         xp.ravel(xp.cov(x, ddof=d, fweights=f, aweights=a))
         for d in (None, 0, 1, 2)
@@ -198,7 +207,16 @@ def test_at_once(group):
 
 
 # Where NumPy takes no observations, or no variables, for a number or for nothing; and what nothing has no value of.
-NOT_EMPTY = {"cov", "corrcoef", "histogram of all", "nanmedian", "nanpercentile", "nanquantile"}
+NOT_EMPTY = {
+    "cov",
+    "cov by weights",
+    "cov in a dtype",
+    "corrcoef",
+    "histogram of all",
+    "nanmedian",
+    "nanpercentile",
+    "nanquantile",
+}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -32,6 +32,24 @@ REASONS = {
     "take": "jax.numpy's promise of unique indices is one of updates only",
 }
 
+# Optional arguments of NumPy's functions that are not there.
+MISSING = {
+    "array": "`asarray`, which adds no axes",
+    "einsum_path": "NumPy's function, of shapes",
+    "fill_diagonal": "diagonals do not go on below a square",
+    "geomspace": "its ends are numbers",
+    "intersect1d": "a program has one size for the positions, too: `unique_all` of both has them",
+    "linalg.svd": "`eigh` is for such matrices",
+    "logspace": "its ends are numbers",
+    "nanpercentile": "quantiles have no weights",
+    "nanquantile": "quantiles have no weights",
+    "percentile": "quantiles have no weights",
+    "quantile": "quantiles have no weights",
+    "setdiff1d": "the elements are sorted in any case",
+    "setxor1d": "the elements are sorted in any case",
+    "trim_zeros": "it trims vectors",
+}
+
 
 def positional(function: object) -> list[str] | None:
     """The names of arguments that can be given by position; None where they are not known, or have no names."""
@@ -64,6 +82,28 @@ def other_names(library: ModuleType) -> dict[str, list[tuple[str, str]]]:
 def test_names_and_positions(name):
     others = other_names(pytest.importorskip(name))
     assert set(others) <= set(REASONS), {k: v for k, v in others.items() if k not in REASONS}
+
+
+def test_optional_arguments():
+    """All that mean something are there, but for those in a table."""
+    missing = set()
+    for space in ("", "linalg.", "fft."):
+        here, there = (getattr(module, space[:-1], module) for module in (hnp, np))
+        for name in here.__all__:
+            ours, theirs = getattr(here, name), getattr(there, name, None)
+            if not inspect.isroutine(theirs) or inspect.isclass(ours):
+                continue
+            try:
+                known, wanted = (inspect.signature(f).parameters for f in (ours, theirs))
+            except ValueError:
+                continue
+            if not any(p.kind is p.VAR_KEYWORD for p in (*known.values(), *wanted.values())):
+                optional = {
+                    k for k, p in wanted.items() if p.default is not p.empty and p.kind is not p.POSITIONAL_ONLY
+                }
+                if optional - set(known) - MEANINGLESS:
+                    missing.add(space + name)
+    assert missing == set(MISSING)
 
 
 def test_reasons_are_needed():
