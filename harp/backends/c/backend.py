@@ -24,10 +24,11 @@ from harp.lower.target import Target
 from harp.trace.graph.graph import Graph
 from harp.trace.graph.kernel_source import refusal
 
-# gcc 12 takes some 5 ms for a line with optimisation, and a tenth of that without. So a first call gains time by a
-# program without optimisation, unless it has much to do: an operation takes about 4 ns there, and those of the call may
-# take a fifth of the 5 ms for each line; those of all calls until then as long as the compiler.
-_OPERATIONS_OF_A_LINE = 2.5e5
+# gcc 12 takes about 1 ms for a line with optimisation, and a fifth of that without (880 lines: 0.9 and 0.17 s, Zen 3).
+# So a first call gains time by a program without optimisation, unless it has much to do: an operation takes about 3 ns
+# there, and those of the call may take a third of what a line takes; those of all calls until then as long as the
+# compiler.
+_OPERATIONS_OF_A_LINE = 1e5
 _CALLS = 5
 # A call with fewer operations does not wait for the pool of threads.
 _FEW = 1e6
