@@ -122,8 +122,8 @@ def scale_and_translate(
 ) -> Array:
     """The image at `scale * x + translation` along the axes `spatial_dims`, in another shape; 0 beyond the image.
 
-    `scale` and `translation` are vectors with a number for each of these axes, in elements, of which gradients are
-    those of the weights. The rest is as in `resize`, but for "nearest". Raises ArgumentError and ShapeError.
+    `scale` and `translation` are vectors with a number for each of these axes; translations are in elements. The rest is
+    as in `resize`, without the method "nearest". Raises ArgumentError and ShapeError.
 
     >>> import harp.numpy as hnp
     >>> image = hnp.asarray([0.0, 4.0, 8.0])
