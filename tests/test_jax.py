@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib
+import importlib.util
 import subprocess
 import sys
 
@@ -507,3 +508,15 @@ def test_stages_own_no_arguments():
     function = stages.compile()
     assert (sys.getrefcount(x), held) == (2, 2) and function.compilations == 1
     assert float(function(x[:3]).sum()) == 6 and function.compilations == 1
+
+
+def test_stages_of_signatures_take_no_memory():
+    stages = jax.jit(lambda x: x * 2 + 1).lower(harp.f64[10**6, 10**6])
+    assert "for n = x.shape[0] = 1000000" in str(stages)
+    assert np.array_equal(stages.compile()(np.ones((2, 1))), [[3.0], [3.0]])
+
+
+def test_questions_for_modules_that_are_not_there():
+    assert importlib.util.find_spec("harp.jax.export") is None
+    with pytest.raises(ImportError, match="for kernels of your own in C"):
+        exec("from harp.jax.experimental import pallas")

@@ -15,11 +15,11 @@ from harp.numpy.manipulation import moveaxis
 from harp.numpy.reductions import sum as sum_of
 from harp.trace.array.arithmetic import absolute, divide, greater_equal, less, multiply, subtract
 from harp.trace.array.array import Array, node_of
-from harp.trace.array.primitives import as_array, normalize_axis, to_shape
+from harp.trace.array.primitives import as_array, normalize_axes, normalize_axis, to_shape
 from harp.trace.index.polynomial import Index
 from harp.trace.scalar.dtypes import DType, f32, f64, real_of
 from harp.trace.sizes.scope import Relation
-from harp.trace.sizes.size import ask, resolve, wrap
+from harp.trace.sizes.size import ask, resolve, to_index, unify, wrap
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
 
@@ -122,8 +122,8 @@ def scale_and_translate(
 ) -> Array:
     """The image at `scale * x + translation` along the axes `spatial_dims`, in another shape; 0 beyond the image.
 
-    `scale` and `translation` are vectors with a number for each of these axes; translations are in elements. The rest is
-    as in `resize`, without the method "nearest". Raises ArgumentError and ShapeError.
+    `scale` and `translation` are vectors with a number for each of these axes; translations are in elements. The rest
+    is as in `resize`, without the method "nearest". Raises ArgumentError and ShapeError, AxisError for an axis twice.
 
     >>> import harp.numpy as hnp
     >>> image = hnp.asarray([0.0, 4.0, 8.0])
@@ -138,7 +138,15 @@ def scale_and_translate(
         raise ShapeError(f"scale_and_translate to {plural(len(wanted), 'axes')} of an image of {array.ndim}{place()}")
     array = array if array.kind.is_inexact else array.astype(f64)
     scales, shifts = as_array(scale).astype(_real(array)), as_array(translation).astype(_real(array))
-    for k, axis in enumerate(normalize_axis(d, array.ndim) for d in spatial_dims):
+    axes = [normalize_axis(d, array.ndim) for d in spatial_dims]
+    normalize_axes(axes, array.ndim)  # none is named twice
+    if any(v.ndim != 1 for v in (scales, shifts)):
+        raise ShapeError(f"scale and translation of scale_and_translate are vectors{place()}")
+    for v in (scales, shifts):
+        unify(node_of(v).shape[0], to_index(len(axes)), lambda: "scale and translation have a number for each axis")
+    for axis in {*range(array.ndim)}.difference(axes):
+        unify(node_of(array).shape[axis], wanted[axis], lambda k=axis: f"axis {k} is not scaled")  # type: ignore[misc]
+    for k, axis in enumerate(axes):
         array = _weighted(array, axis, wanted[axis], kernel, divide(1, scales[k]), shifts[k], antialias)
     return array
 

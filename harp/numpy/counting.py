@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.numpy.checks import as_count
 from harp.numpy.complexes import conj, imag, real
 from harp.numpy.creation import linspace, zeros
@@ -118,7 +118,8 @@ def cov(
 
     `y` has further variables. Sums are divided by n - 1, by n with `bias`, or by n - ddof. A vector is one variable.
     An observation counts as often as `fweights` says, and weighs as much as `aweights` says: vectors of an integer and
-    of a number for each. Raises ShapeError for more than two axes.
+    of a number for each. Raises ShapeError for more than two axes, DTypeError for integers as `dtype` and for other
+    `fweights`.
 
     >>> import harp.numpy as hnp
     >>> cov(hnp.asarray([[1.0, 2.0, 3.0], [3.0, 1.0, 2.0]]))
@@ -128,6 +129,8 @@ def cov(
     rows = _variables(m, rowvar)
     if y is not None:
         rows = concatenate(promoted((rows, _variables(y, rowvar))), 0)
+    if dtype is not None and not as_dtype(dtype).is_inexact:
+        raise DTypeError(f"cov is computed in floats, not in {as_dtype(dtype)}{where()}")
     if dtype is not None or not rows.kind.is_inexact:
         rows = rows.astype(dtypes.f64 if dtype is None else dtype)
     less_than_n = (0 if bias else 1) if ddof is None else ddof
@@ -149,6 +152,8 @@ def cov(
 
 def _weights(name: str, weights: object, rows: Array) -> Array:
     array = as_array(weights)
+    if name == "fweights" and not array.kind.is_integer:
+        raise DTypeError(f"fweights of cov are integers, not {array.dtype}{where()}")
     if array.ndim != 1:
         raise ShapeError(f"{name} of cov is a vector, a number for each observation{where()}")
     unify(node_of(array).shape[0], node_of(rows).shape[1], lambda: f"{name} of cov has a number for each observation")

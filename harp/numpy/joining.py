@@ -24,6 +24,7 @@ from harp.trace.array.primitives import (
     common_dtype,
     emit,
     expand_to,
+    join_sizes,
     known_numbers,
     normalize_axis,
     to_shape,
@@ -284,7 +285,7 @@ def repeat(a: object, repeats: object, axis: int | None = None, *, total_repeat_
         array = ravel(array)
     k = normalize_axis(0 if axis is None else axis, array.ndim)
     if total_repeat_length is not None:
-        return _repeat_to(array, as_array(repeats), k, total_repeat_length)
+        return _repeat_to(array, repeats, k, total_repeat_length)
     if isinstance(repeats, (tuple, list)) or (isinstance(repeats, (Array, np.ndarray)) and repeats.ndim):
         return _repeat_each(array, repeats, k)
     (times,) = to_shape(repeats)
@@ -295,14 +296,18 @@ def repeat(a: object, repeats: object, axis: int | None = None, *, total_repeat_
     return emit_like(array, view.reshape(node, (*shape[:k], shape[k] * times, *shape[k + 1 :])))
 
 
-def _repeat_to(array: Array, repeats: Array, axis: int, length: object) -> Array:
+def _repeat_to(array: Array, times: object, axis: int, length: object) -> Array:
     """Place p of the result is of the first element up to which more than p are wanted."""
     size = resolve(node_of(array).shape[axis])
+    repeats = as_array(np.asarray(times) if isinstance(times, (tuple, list)) else times)
     if not repeats.kind.is_integer or repeats.ndim > 1:
         raise ArgumentError(f"repeats is an integer, or a vector of integers{where()}")
+    if repeats.ndim:
+        join_sizes(size, node_of(repeats).shape[0], lambda: f"repeat along axis {axis}: one number for each")
+    (count,) = to_shape((length,))
     hnp: Any = FUNCTIONS["numpy"]  # its modules are above this one
     ends = hnp.cumsum(hnp.broadcast_to(repeats, (wrap(size),)))
-    places = hnp.searchsorted(ends, hnp.arange(length), side="right")
+    places = hnp.searchsorted(ends, hnp.arange(wrap(count)), side="right")
     result: Array = hnp.take(array, places, axis, mode="clip")
     return result
 

@@ -14,13 +14,14 @@ from harp.numpy.complexes import root_of_squares, square_of_magnitude
 from harp.numpy.cumulative import cumprod, cumsum
 from harp.numpy.elementwise import isnan, logical_not, logical_or
 from harp.numpy.elementwise import where as choose
+from harp.numpy.manipulation import broadcast_to
 from harp.numpy.reductions import all as all_
-from harp.numpy.reductions import argmax, argmin, chosen, prod, sum
+from harp.numpy.reductions import argmax, argmin, chosen, freedom, prod, sum
 from harp.numpy.reductions import max as max_
 from harp.numpy.reductions import min as min_
 from harp.trace.array.arithmetic import divide, equal, less, subtract
 from harp.trace.array.array import Array
-from harp.trace.array.primitives import Axis, as_array, map_, normalize_axes, require_elements
+from harp.trace.array.primitives import Axis, as_array, as_named, map_, normalize_axes, require_elements
 from harp.trace.scalar import dtypes
 from harp.trace.scalar.dtypes import DTypeLike, as_dtype, real_of
 from harp.trace.source_locations import where as place
@@ -210,7 +211,7 @@ def nanvar(
     >>> hnp.nanvar(hnp.asarray([1.0, hnp.nan, 3.0]), ddof=1)
     Array(2.)
     """
-    return _spread(_variance, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
+    return _spread(_variance, a, axis, dtype, freedom(ddof, correction), keepdims, where, mean)
 
 
 def _variance(distance: Array, axis: Axis, keepdims: bool, count: Array) -> Array:
@@ -236,7 +237,10 @@ def _spread(
     target = _target("nanvar or nanstd", array, dtype)
     inner = dtypes.computing(target)
     wide = chosen(array.astype(inner), where, math.nan)
-    centre = nanmean(wide, axis, keepdims=True) if known is None else as_array(known).astype(inner)
+    if known is not None:
+        centre = broadcast_to(as_named(known, "mean"), array.shape).astype(inner)
+    else:
+        centre = nanmean(wide, axis, keepdims=True)
     distance = map_(operator.sub, _replaced(wide, 0), centre)
     left = subtract(_count(wide, axis, keepdims, inner), ddof)
     result = build(choose(isnan(wide), 0, distance), axis, keepdims, choose(less(0, left), left, 1))
@@ -260,4 +264,4 @@ def nanstd(
     >>> hnp.nanstd(hnp.asarray([1.0, hnp.nan, 3.0]))
     Array(1.)
     """
-    return _spread(_deviation, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
+    return _spread(_deviation, a, axis, dtype, freedom(ddof, correction), keepdims, where, mean)

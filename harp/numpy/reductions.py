@@ -349,7 +349,7 @@ def var(
         squares = _fold(Reduce.SUM, distances, axes, keepdims, complexes.square_of_magnitude)
         return _over(squares, count, squares.kind)
 
-    return _spread(variance, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
+    return _spread(variance, a, axis, dtype, freedom(ddof, correction), keepdims, where, mean)
 
 
 def _spread(
@@ -365,10 +365,20 @@ def _spread(
     """What `build` makes of the distances from the mean, the axes, and n - ddof."""
     array = as_array(x)
     target, axes = _float_dtype(array, dtype), normalize_axes(axis, array.ndim)
-    centre = mean(array, axes, dtype=computing(target), keepdims=True, where=where) if known is None else known
+    if known is not None:
+        centre = broadcast_to(as_named(known, "mean"), array.shape)
+    else:
+        centre = mean(array, axes, dtype=computing(target), keepdims=True, where=where)
     distances = chosen(map_(lambda e, m: e - m, array, centre, to=computing(target)), where, 0)
     result = build(distances, axes, _less(_count(array, axes, keepdims, where), ddof))
     return marked(in_dtype(result, real_of(target)), array.weak and dtype is None)
+
+
+def freedom(ddof: object, correction: object) -> object:
+    """What is subtracted from the number of elements, under one of its names. Raises ArgumentError for both."""
+    if correction is not None and not (isinstance(ddof, int) and ddof == 0):
+        raise ArgumentError(f"ddof and correction are two names of one number: give one{place()}")
+    return ddof if correction is None else correction
 
 
 def _less(count: Size | int | Array, ddof: object) -> object:
@@ -408,4 +418,4 @@ def std(
     def deviation(distances: Array, axes: Sequence[int], count: object) -> Array:
         return complexes.root_of_squares(distances, axes, keepdims, count)
 
-    return _spread(deviation, a, axis, dtype, ddof if correction is None else correction, keepdims, where, mean)
+    return _spread(deviation, a, axis, dtype, freedom(ddof, correction), keepdims, where, mean)

@@ -515,3 +515,10 @@ def test_functions_are_those_of_the_type(run, request, dtype):
     npt.assert_allclose(found, computed(np, x.astype("d")), rtol=1e-6 if dtype == "float32" else 1e-14)
     if "[C-" in request.node.name:
         npt.assert_array_equal(found, harp.jit(lambda x: computed(hnp, x))(x))
+
+
+def test_functions_of_no_shared_library():
+    """The C library has `atexit` in the files that a compiler adds to each program."""
+    source = "extern int atexit(void (*)(void)); extern void tzset(void); y[i] = atexit(tzset) + x[i];"
+    kernel = harp.kernel(source, {"x": "T[n]"}, {"y": "T[n]"}, {"i": "n"})
+    np.testing.assert_array_equal(harp.jit(lambda x: kernel(x) * 2)(np.arange(3.0)), [0.0, 2.0, 4.0])

@@ -9,7 +9,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp import nn
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, AxisError, ShapeError
 from harp.jax import image
 
 RNG = np.random.default_rng(0)
@@ -85,6 +85,11 @@ def test_wrong_scales_and_names():
         image.scale_and_translate(np.ones(3), (3,), (0,), np.ones(1), np.zeros(1), "nearest")
     with pytest.raises(ShapeError, match="2 axes of an image of 1"):
         image.scale_and_translate(np.ones(3), (3, 3), (0,), np.ones(1), np.zeros(1), "linear")
+    for shape, axes, numbers in [((5, 7), (0, 1), 3), ((5, 7), (0, 1), 1), ((9, 7), (1,), 1)]:
+        with pytest.raises(ShapeError):
+            image.scale_and_translate(np.ones((5, 7)), shape, axes, np.ones(numbers), np.zeros(numbers), "linear")
+    with pytest.raises(AxisError):
+        image.scale_and_translate(np.ones((5, 7)), (5, 7), (1, 1), np.ones(2), np.zeros(2), "linear")
     assert image.ResizeMethod.from_string("nearest") is image.ResizeMethod.NEAREST
     with pytest.raises(ArgumentError, match="not 'area'"):
         image.ResizeMethod.from_string("area")

@@ -10,7 +10,7 @@ import numpy.testing as npt
 import pytest
 
 import harp.numpy as hnp
-from harp.errors import ArgumentError
+from harp.errors import ArgumentError, DTypeError, ShapeError
 
 # Arguments that mean nothing for arrays that do not change, and for one order of elements: they are not there.
 MEANINGLESS = {"out", "order", "casting", "subok", "like", "overwrite_input", "out_sharding", "copy", "inplace"}
@@ -129,3 +129,24 @@ def test_calls_by_names_of_numpy():
         npt.assert_allclose(call(hnp, hnp.asarray(x)), call(np, x))
     with pytest.raises(ArgumentError, match="nan=5"):
         hnp.nan_to_num(x, 5.0)
+
+
+X = np.ones((4, 6))
+WRONG = {
+    "negative length": (lambda: hnp.repeat(X, 2, total_repeat_length=-1), ShapeError),
+    "half a length": (lambda: hnp.repeat(X, 2, total_repeat_length=2.5), ShapeError),
+    "numbers for each": (lambda: hnp.repeat(X, [1, 2], 0, total_repeat_length=3), ShapeError),
+    "frequencies": (lambda: hnp.cov(X, fweights=np.ones(6)), DTypeError),
+    "cov in integers": (lambda: hnp.cov(X, dtype=int), DTypeError),
+    "two names": (lambda: hnp.var(X, ddof=1, correction=1), ArgumentError),
+    "two names, nan": (lambda: hnp.nanstd(X, ddof=1, correction=0), ArgumentError),
+    "a larger mean": (lambda: hnp.std(X[0], mean=X), ShapeError),
+    "a larger mean, nan": (lambda: hnp.nanvar(X[0], mean=X), ShapeError),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments(name):
+    call, error = WRONG[name]
+    with pytest.raises(error):
+        call()

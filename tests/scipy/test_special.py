@@ -72,7 +72,7 @@ def _trigamma(x):
 
 
 def test_logit_and_its_inverse():
-    x = np.array([0.0, 1.0, 0.5, 0.3, 0.25, 0.75, 1e-300, 5e-324, 0.5 + 1e-12, 1 - 1e-12, -0.1, -1e-40, 1.1, NAN])
+    x = np.array([0.0, -0.0, 1.0, 0.5, 0.3, 0.25, 0.75, 1e-300, 5e-324, 0.5 + 1e-12, 1 - 1e-12, -0.1, -1e-40, 1.1, NAN])
     np.testing.assert_allclose(program(x)["logit"], scipy.special.logit(x), rtol=2e-15)
     single = np.array([1e-45, 1e-39, 0.3, 0.7], "float32")
     np.testing.assert_allclose(program(single)["logit"], scipy.special.logit(single.astype(float)), rtol=2e-7)
@@ -82,6 +82,8 @@ def test_logit_and_its_inverse():
         (1e-200, 1, 1e200),
         (0.5, 2, 0.0),
         (0.25, 2, 16 / 9 - 16),
+        (1e-200, 2, -INF),
+        (1e-100, 3, 2e300),
         (0.5, 3, 32.0),
     ]:
         f = slope if order == 1 else harp.grad(slope) if order == 2 else harp.grad(harp.grad(slope))

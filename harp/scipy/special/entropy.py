@@ -37,14 +37,15 @@ def _logit(x: Array) -> Array:
         below = a < 0.5
         distance = a + (-0.5) + (a + (-0.5))
         tiny = apply(Op.ABS, a) < 2.0**-120  # the inverse may be infinite
-        share = select(below, select(tiny, a * 2.0**64, a), 1 - a)
+        least = select(equals(a, 0), const(0, a.dtype), a * 2.0**64)  # 0 for -0
+        share = select(below, select(tiny, least, a), 1 - a)
         far = apply(Op.LOG1P, select(below, -distance, distance) / share)
         return select(below, select(tiny, -64 * math.log(2) - far, -far), far)
 
     return float_map(build, x)
 
 
-_logit.defjvps(lambda t, result, x: divide(t, multiply(x, subtract(1, x))))
+_logit.defjvps(lambda t, result, x: divide(t, x) + divide(t, subtract(1, x)))
 
 
 def times_log(log: Op, x: Expr, y: Expr) -> Expr:

@@ -35,21 +35,32 @@ def resident(leaf: object, device: str) -> DeviceMemory | None:
 def described(leaf: object, name: str, held: DeviceMemory | None) -> tuple[NDArray, bool]:
     """An argument as a NumPy array, and whether it is weak, as `leaf_array` has it. For memory on a device the array
     has only the shape and dtype; its numbers stay there."""
+    if type(leaf) is _Example:
+        return leaf.array, False
     if held is None:
         return leaf_array(leaf, name)
     return np.broadcast_to(np.zeros((), held.dtype), held.shape), cast(Array, leaf).weak
 
 
+class _Example:
+    """An argument of which shape and dtype are known: an array of zeros that takes no memory."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: NDArray) -> None:
+        self.array = array
+
+
 def example_of(tree: Tree) -> Any:
-    """The tree with an array of zeros, which takes no memory, for each signature whose sizes are numbers."""
+    """The tree with an example for each signature whose sizes are numbers."""
     leaves, treedef = flatten(tree)
-    return unflatten(treedef, [_zeros(leaf) if isinstance(leaf, ArraySignature) else leaf for leaf in leaves])
+    return unflatten(treedef, [_exemplified(leaf) if isinstance(leaf, ArraySignature) else leaf for leaf in leaves])
 
 
-def _zeros(signature: ArraySignature) -> object:
+def _exemplified(signature: ArraySignature) -> object:
     shape = [size for size in signature.shape if isinstance(size, int)]
     known = len(shape) == len(signature.shape)
-    return np.broadcast_to(np.zeros((), signature.dtype.numpy), shape) if known else signature
+    return _Example(np.broadcast_to(np.zeros((), signature.dtype.numpy), shape)) if known else signature
 
 
 def warn_of_copies(
