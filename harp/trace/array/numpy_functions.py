@@ -20,6 +20,8 @@ from harp.trace.source_locations import where
 
 # NumPy's functions that change an argument.
 _CHANGES_ARGUMENT = frozenset(("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"))
+# Their results are often written to.
+_TO_BE_CHANGED = frozenset(("copy", "empty_like", "full_like", "ones_like", "zeros_like"))
 # Python's methods for operators of sizes: of the first operand, and of the second.
 _OF_SIZES = {
     "add": ("__add__", "__radd__"),
@@ -133,12 +135,14 @@ def _of_elements(ufunc: np.ufunc, method: str) -> Callable[..., Any] | None:
 def of_arrays(
     function: Callable[..., Any], types: Iterable[type], arguments: Sequence[object], options: Mapping[str, object]
 ) -> object:
-    """Another function of NumPy: harp's for traced arrays and sizes, else what NumPy itself makes of the arrays."""
+    """Another function of NumPy: harp's for traced arrays and sizes, else what NumPy itself makes of the arrays, as
+    arrays of harp."""
     if not all(issubclass(kind, (NumpyFunctions, Size, np.ndarray)) for kind in types):
         return NotImplemented
     if not is_traced((*arguments, *options.values())):
         implementation: Callable[..., Any] = getattr(function, "_implementation", function)
-        return implementation(*arguments, **options)
+        result = implementation(*arguments, **options)
+        return result if function.__name__ in _TO_BE_CHANGED else _kept(result)
     path = [*function.__module__.split(".")[1:], function.__name__]
     name = ".".join(path)
     if function.__name__ in _CHANGES_ARGUMENT:
@@ -155,6 +159,17 @@ def of_arrays(
         return found(*arguments, **options)
     given, named = _translated(f"np.{name}", function, found, arguments, options)
     return found(*given, **named)
+
+
+def _kept(result: Any) -> Any:
+    """The result of a function of NumPy with arrays of harp in place of arrays of numbers: copies, for it may be a view
+    of an array that is written to."""
+    if type(result) is np.ndarray and result.dtype.kind in "biufc":
+        return FUNCTIONS["asarray"](result)
+    if isinstance(result, (list, tuple)):
+        parts = map(_kept, result)
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
 
 
 def _translated(

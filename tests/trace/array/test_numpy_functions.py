@@ -112,7 +112,7 @@ def test_arrays_with_numbers():
     assert isinstance(np.sin(h), harp.Array) and isinstance(x + h, harp.Array)
     npt.assert_array_equal(np.sin(h), np.sin(x))
     npt.assert_array_equal(np.spacing(h), np.spacing(x))
-    assert isinstance(np.concatenate([h, h]), np.ndarray) and np.allclose(h, x)
+    assert isinstance(np.concatenate([h, h]), harp.Array) and np.allclose(h, x)
     out = np.zeros(3)
     assert np.multiply(h, 2.0, out=out) is out
     out += h
