@@ -115,8 +115,9 @@ def test_bad_arguments(value):
 
 
 def test_signatures_where_arrays_are_needed():
-    with pytest.raises(ArgumentError, match=r"argument x is a signature where an array .*harp\.trace"):
-        jit(lambda x: x + 1).lower(f64[3])
+    for call in (lambda: jit(lambda x: x + 1)(f64[3]), lambda: jit(lambda x: x + 1).lower(f64["n"])):
+        with pytest.raises(ArgumentError, match=r"argument x is a signature where an array .*harp\.trace"):
+            call()
 
 
 @pytest.mark.parametrize("dtype", [object, "U3", "S2", np.clongdouble, "datetime64[s]", np.longdouble, [("a", int)]])
