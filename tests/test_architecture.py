@@ -118,6 +118,7 @@ RECURSIVE = {
         "numpy/sorting": "search",
         "numpy/stacking": "_depth _rank _block",
         "numpy/types": "isdtype",
+        "trace/array/numpy_functions": "_kept",
         "trace/graph/body": "may_not_end",
         "trace/graph/host_calls": "has_node",
         "trace/graph/row_functions": "_order",

@@ -162,7 +162,7 @@ def with_rule(rule):
         (
             lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: c))(1.0),
             CotangentError,
-            "a tuple of 1 cotangents",
+            "must return a tuple of 1 cotangent, one for each argument",
         ),
         (
             lambda: harp.grad(with_rules(lambda x: (x, x), lambda r, c: ((c, c),)))(1.0),
