@@ -39,12 +39,13 @@ class Source(NamedTuple):
     """The source of one library: units that are linked.
 
     `kernels` repeats the lines of the program's kernels, in the order of the program, and `calls` those of the unit
-    that calls them.
+    that calls them. `of_user` says that there is code of the user in it.
     """
 
     units: tuple[Unit, ...]
     kernels: tuple[tuple[CodeLine, ...], ...] = ()
     calls: tuple[CodeLine, ...] = ()
+    of_user: bool = False
 
     def __str__(self) -> str:
         return "\n".join(unit.text for unit in self.units if not unit.is_library)

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from harp.lazy import Names, namespace
 
-import harp.jax.optimizers as optimizers
-from harp.numpy.missing import no_such_name
-
-__all__ = ["optimizers"]
+__getattr__, __dir__, __all__ = namespace(globals(), Names({"harp.jax.": "optimizers"}))
 __path__: list[str] = []
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        raise no_such_name(__name__, name, __all__)

@@ -7,16 +7,8 @@ Error(None)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from harp.lazy import Names, namespace
 
-import harp.jax.checkify as checkify
-from harp.numpy.missing import no_such_name
-
-__all__ = ["checkify"]
+__getattr__, __dir__, __all__ = namespace(globals(), Names({"harp.jax.": "checkify"}))
 # `ode` is imported by its name: `modules.py` finds it.
 __path__: list[str] = []
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        raise no_such_name(__name__, name, __all__)

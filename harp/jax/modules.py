@@ -48,7 +48,8 @@ class _Finder(MetaPathFinder):
                 return ModuleSpec(fullname, _SameModule(import_module(real)))
         parent, _, last = fullname.rpartition(".")
         text = import_module("harp.numpy.missing").instead(parent, last)
-        if text is not None and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":  # no mere question
+        if text is not None and sys._getframe(2).f_code.co_name == "_find_and_load_unlocked":
+            # An import asks, not `importlib.util.find_spec`.
             # By its last name only: with the whole one, `from harp.jax import name` would go on without the text.
             raise ModuleNotFoundError(text, name=last)
         return None

@@ -42,8 +42,6 @@ _LINES_OF_A_FILE = 60
 _OF_GCC = ("--param", "-fno-ivopts", "-fno-tree-")
 # The folder, beside a unit, with the files that it includes.
 _LIBRARY = "library"
-# What units with code of the user include.
-_OF_USERS = '#include "custom_kernel.h"'
 _ADVICE = "`python -m harp doctor` says what was found; set HARP_CC to another compiler, or to none for NumPy"
 
 
@@ -148,10 +146,9 @@ def _make(source: Source, options: CompileOptions, toolchain: Toolchain, directo
     else:
         files = [directory / f"unit{number}.o" for number in range(len(source.units))]
         run_all(_objects(source, flags, toolchain, files), time_limit(_SECONDS), directory)
-    only_ours = not any(_OF_USERS in unit.text for unit in source.units)
     command = (
         *(*toolchain.command, *flags, f"-I{directory / _LIBRARY}", "-shared", "-o", str(result)),
-        *(*map(str, files), *linked_libraries(toolchain, options, only_ours)),
+        *(*map(str, files), *linked_libraries(toolchain, options, source.of_user)),
     )
     run_all([Job(command, partial(_require, command, result))], time_limit(_SECONDS), directory)
     problem = damage(result)

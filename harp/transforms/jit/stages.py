@@ -100,8 +100,8 @@ class Stages:
         return self.loops
 
     def compile(self) -> Callable[..., Any]:
-        """The jitted function, compiled for these arguments. It is called without those that are static, and takes
-        arrays of all sizes, for which JAX's refuses others than these. Raises what the first call does.
+        """The jitted function, compiled for these arguments. It is called without those that are static. It takes
+        arrays of all sizes, where JAX's takes only those of the arguments. Raises what the first call does.
 
         >>> import harp, numpy as np
         >>> power = harp.jit(lambda n, x: x**n, static_argnums=0).lower(3, np.ones(1)).compile()

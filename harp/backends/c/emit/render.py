@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from harp.backends.c.emit.body import KERNEL, kernel_function
 from harp.backends.c.emit.function import EXPORTED, SHARED, Function, constant, define
 from harp.backends.c.emit.work import printed_operations
+from harp.backends.c_family.custom_kernels import HEADER
 from harp.backends.c_family.index import IndexPrinter
 from harp.backends.c_family.library import KERNELS, PROCESS, header, linked
 from harp.backends.c_family.scalar import GENERATED, HALVES, TYPES
@@ -151,7 +152,7 @@ class Renderer:
         library = (routine.unit() for routine in linked(name for name in self.uses if name in KERNELS))
         caller = Unit(printed(calls), _OF_CALLS)
         kernels = tuple(tuple(lines) for _, _, lines in self.kernels)
-        return Source((*library, *units.values(), caller), kernels, tuple(calls))
+        return Source((*library, *units.values(), caller), kernels, tuple(calls), HEADER in self.uses)
 
     def first(self, most: float) -> Source:
         """Two units at most, about as long, and those of the library that have no simple form."""
