@@ -10,13 +10,18 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
 
 from harp.backends.toolchain import cache, trust
 from harp.backends.toolchain.background import require_time
 from harp.backends.toolchain.bound import CLAIMS
 from harp.config import log
+from harp.locks import forkable_lock
 from harp.progress import announced, tick
 
 # The number of bytes of a file that can be locked: the file itself stays empty.
@@ -26,23 +31,74 @@ PATIENCE, _MOMENT = 60.0, 0.005
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
+_lock = forkable_lock(sys.modules[__name__])
+_files: dict[Path, _File] = {}  # those in use
+
+
 @contextlib.contextmanager
 def claimed(key: str) -> Iterator[None]:
     """Hold the claim on the entry with this key. Whoever held it before may have made the entry."""
-    handle = _opened()
-    try:  # to close the file gives the claim back
-        if handle is not None:
-            _wait(handle, int(key, 16) % _BYTES)
-        yield
-    finally:
-        if handle is not None:
-            os.close(handle)
+    byte = int(key, 16) % _BYTES
+    with _file() as handle:
+        if handle is None:
+            yield
+            return
+        try:
+            _wait(handle, byte)
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # a file system without locks
+                fcntl.lockf(handle, fcntl.LOCK_UN, 1, byte)
 
 
-def _opened() -> int | None:
+@attrs.define
+class _File:
+    """The open file of claims, and how many threads use it."""
+
+    handle: int
+    users: int = 0
+
+
+@contextlib.contextmanager
+def _file() -> Iterator[int | None]:
+    """The open file, or None. The threads of a process share it: to close it anywhere ends all claims of the process,
+    also of those who have opened the file themselves."""
     place = cache.ready()
     if place is None:
-        return None
+        yield None
+        return
+    with _lock:
+        file = _files.get(place)
+        if file is None:
+            handle = _opened(place)
+            file = None if handle is None else _files.setdefault(place, _File(handle))
+        if file is not None:
+            file.users += 1
+    try:
+        yield None if file is None else file.handle
+    finally:
+        if file is not None:
+            _leave(place, file)
+
+
+def _leave(place: Path, file: _File) -> None:
+    """The last thread that uses the file closes it."""
+    with _lock:
+        file.users -= 1
+        if not file.users and _files.get(place) is file:
+            os.close(_files.pop(place).handle)
+
+
+def _forget_files() -> None:
+    """A forked child has none of the claims, and uses no file of its parent."""
+    while _files:
+        os.close(_files.popitem()[1].handle)
+
+
+os.register_at_fork(after_in_child=_forget_files)
+
+
+def _opened(place: Path) -> int | None:
     try:
         directory = trust.open_directory(place)
     except (OSError, trust.Refused):

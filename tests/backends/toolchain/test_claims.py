@@ -86,6 +86,28 @@ def test_the_claim_ends_with_its_holder(holder):
         assert time.monotonic() - started < claims.PATIENCE / 2
 
 
+def test_a_claim_outlives_others_of_its_process(directory, monkeypatch):
+    """To close a file ends all locks of the process on it, whoever has opened the file."""
+    code = f"""
+import sys
+from harp.backends.toolchain.claims import claimed
+with claimed({KEY!r}):
+    with claimed({"cd" * 32!r}):
+        pass
+    print("claimed", flush=True)
+    sys.stdin.readline()
+"""
+    monkeypatch.setattr(claims, "PATIENCE", 0.1)
+    with start(code) as process:
+        assert process.stdout.readline() == "claimed\n"
+        started = time.monotonic()
+        with claims.claimed(KEY):
+            assert time.monotonic() - started >= 0.1
+        with claims.claimed("cd" * 32):
+            assert time.monotonic() - started < 0.2
+        process.kill()
+
+
 def test_a_suspended_holder_is_awaited_for_a_while_only(holder, monkeypatch):
     os.kill(holder.pid, signal.SIGSTOP)
     monkeypatch.setattr(claims, "PATIENCE", 0.1)
