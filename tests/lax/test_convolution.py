@@ -148,6 +148,15 @@ def test_orders_of_axes(numbers):
     npt.assert_allclose(result, np.transpose(plain, np.argsort(found.out_spec)), rtol=1e-12)
 
 
+def test_strides_are_in_the_order_of_the_axes_of_the_kernel():
+    """As in JAX, where the letters of the array and of the result may have another order."""
+    x, w, numbers = np.arange(48.0).reshape(1, 6, 8, 1), np.ones((2, 3, 1, 1)), ("NHWC", "WHIO", "NHWC")
+    result = lax.conv_general_dilated(x, w, (1, 2), ((1, 0), (0, 1)), None, (2, 1), numbers)
+    plain = convolved(x.transpose(0, 3, 2, 1), w.transpose(3, 2, 0, 1), (1, 2), [(1, 0), (0, 1)], (1, 1), (2, 1))
+    npt.assert_array_equal(result, plain.transpose(0, 3, 2, 1))
+    assert lax.conv_dimension_numbers((1,) * 4, (1,) * 4, numbers).lhs_spec == (0, 3, 2, 1)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "int8", "uint16", "complex64", "complex128", "float16", "float32"])
 def test_dtypes(dtype):
     rng = np.random.default_rng(0)

@@ -160,11 +160,14 @@ def _by_panels(context: Context, outer: list[For], column: For, body: Stmt) -> S
                          for i { for k { for simd l: acc[l] += f(x[ib*SHARED + i, k], panel[k, l]) } } }
     """
     around, row, stored = outer[-1].loop, column.loop, {part.buffer for part in walk(body) if isinstance(part, Store)}
+    inside = {h.loop for part in walk(body) if isinstance(part, Nest) for h in part.heads if isinstance(h, For)}
     operands = {
         load: heads[0].loop
         for heads, store in accumulations(body)
         for load in loads(store.value)
-        if len(heads) == 1 and stride(load, row) not in (0, 1) and around not in moving(load)
+        if len(heads) == 1 and stride(load, row) not in (0, 1)
+        # A panel has an element for each iteration of `row` and of the sum, and is filled before other loops begin.
+        if moving(load).isdisjoint({around} | inside - {heads[0].loop})
     }
     if not operands or not stored.isdisjoint(load.buffer for load in operands):
         return None

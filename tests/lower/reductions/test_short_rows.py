@@ -264,6 +264,20 @@ def test_pairs_of_short_rows(name: str) -> None:
     assert compiled.compilations == 1
 
 
+def test_no_panel_has_what_moves_with_a_loop_between() -> None:
+    """In the derivative a loop lies between the lanes and the sum, and a factor of the sum moves with it."""
+    c = np.array([[1.0], [2.0]])
+
+    def f(x):
+        s = x * c
+        return hnp.sum(hnp.sum(hnp.sin(s)[:, :, None] * s[:, None, :] * s[:, None, :], 2), 0)
+
+    for n in (1, 5, 40):
+        x = np.linspace(0.1, 2, n)
+        columns = [harp.jvp(f, (x,), (e,))[1] for e in np.eye(n)]
+        np.testing.assert_allclose(harp.jit(harp.jacfwd(f))(x), np.stack(columns, 1), rtol=1e-12)
+
+
 def test_updates_of_one_element_by_several_pairs_keep_their_order() -> None:
     """Different pairs store to one element: their loops are not exchanged."""
 
