@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, ConcretizationError, DTypeError, ShapeError
 from harp.numpy.creation import asarray, full
 from harp.numpy.elementwise import where
 from harp.numpy.reductions import max as max_of
 from harp.trace.array.arithmetic import add, less
-from harp.trace.array.array import Array
+from harp.trace.array.array import Array, node_of
+from harp.trace.scalar.dtypes import bool_
 from harp.trace.scalar.ops import Reduce
+from harp.trace.sizes.size import unify
 from harp.trace.source_locations import plural
 from harp.trace.source_locations import where as place
 
@@ -79,8 +81,19 @@ def _combined(
             f"{name} combines along the first axis of data, by one number for each of its elements; data has "
             f"{plural(array.ndim, 'axes')} and segment_ids {plural(numbers.ndim, 'axes')}{place()}"
         )
+    if not numbers.kind.is_integer:
+        raise DTypeError(f"segment_ids of {name} are integers, not {numbers.dtype}{place()}")
+    if array.kind is bool_ or (array.kind.is_complex and reduce in (Reduce.MAX, Reduce.MIN)):
+        raise DTypeError(f"{name} takes no data of {array.dtype}; convert them first, as by data.astype(int){place()}")
+    sizes = node_of(array).shape[0], node_of(numbers).shape[0]
+    unify(*sizes, lambda: f"{name} takes one of segment_ids for each element of data along its first axis")
     if count is None:
-        count = add(max_of(numbers), 1).item() if numbers.shape[0] else 0
+        try:
+            count = add(max_of(numbers), 1).item() if numbers.shape[0] else 0
+        except ConcretizationError:
+            raise ConcretizationError(
+                f"segment_ids of {name} are not known here, nor is the number of segments: pass num_segments{place()}"
+            ) from None
     elif isinstance(count, int) and count < 0:
         raise ArgumentError(f"num_segments of {name} is {count}, which is no number of segments{place()}")
     empty = full((count, *array.shape[1:]), reduce.identity(array.kind), array.dtype)

@@ -47,8 +47,14 @@ def test_segments():
 def test_segments_that_do_not_fit():
     with pytest.raises(ShapeError, match="segment_sum combines along the first axis"):
         ops.segment_sum(DATA, IDS[None], 3)
-    with pytest.raises(ShapeError):
+    with pytest.raises(ShapeError, match="one of segment_ids for each element of data"):
         ops.segment_sum(DATA, IDS[:2], 3)
+    with pytest.raises(TypeError, match="segment_ids of segment_sum are integers"):
+        ops.segment_sum(DATA, IDS * 1.0, 3)
+    with pytest.raises(TypeError, match="segment_max takes no data of complex128"):
+        ops.segment_max(DATA * 1j, IDS, 3)
+    with pytest.raises(harp.errors.ConcretizationError, match="pass num_segments"):
+        harp.jit(lambda ids: ops.segment_sum(DATA, ids))(IDS)
     with pytest.raises(ArgumentError, match="num_segments of segment_max is -1"):
         ops.segment_max(DATA, IDS, -1)
     with pytest.raises(TypeError, match="no argument 'sorted'"):

@@ -43,7 +43,8 @@ def conv_dimension_numbers(
 ) -> ConvDimensionNumbers:
     """Which axis is which, of three texts such as `("NCHW", "OIHW", "NCHW")`; None is batch, features, space for all.
 
-    Letters other than N, C, O, I name axes of space, in the order of the kernel's, as strides and pads are. Raises ArgumentError for others.
+    Letters other than N, C, O, I name axes of space, in the order of the kernel's, as strides and pads are. Raises
+    ArgumentError for others.
 
     >>> conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 5), ("NHWC", "HWIO", "NHWC"))
     ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.numpy.checks import as_count
 from harp.numpy.elementwise import where
 from harp.trace.array.array import Array, node_of
@@ -89,8 +89,15 @@ def _widths(axis: int, triple: Sequence[object]) -> _Widths:
 
 
 def known_fill(value: object, dtype: DType) -> Const | None:
-    """The padding value as a constant, where it is known before the program runs."""
+    """The padding value as a constant, where it is known before the program runs. Raises DTypeError for fractions in
+    an array of integers."""
     if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
-        return python_constant(value, dtype)
-    numbers = known_numbers(value)
-    return None if numbers is None or numbers.ndim else python_constant(numbers.item(), dtype)
+        known: bool | int | float | complex = value
+    else:
+        numbers = known_numbers(value)
+        if numbers is None or numbers.ndim:
+            return None
+        known = numbers.item()
+    if dtype.is_integer and isinstance(known, float) and known % 1:
+        raise DTypeError(f"{known} is not a number of {dtype.numpy}, which the array has{location()}")
+    return python_constant(known, dtype)

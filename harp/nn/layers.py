@@ -15,6 +15,7 @@ from harp.numpy.creation import arange, ones
 from harp.numpy.elementwise import less_equal, logical_and, where
 from harp.numpy.manipulation import expand_dims, flip, moveaxis, reshape, shape_of, squeeze, swapaxes
 from harp.numpy.padding import pad
+from harp.numpy.reductions import in_dtype
 from harp.numpy.reductions import max as max_of
 from harp.numpy.reductions import mean as mean_of
 from harp.numpy.reductions import sum as sum_of
@@ -24,7 +25,7 @@ from harp.trace.array.array import Array, node_of
 from harp.trace.array.primitives import as_array, as_tuple, emit, expand_to, to_shape
 from harp.trace.graph.node import View, fresh_input
 from harp.trace.index.polynomial import Shape
-from harp.trace.scalar.dtypes import real_of
+from harp.trace.scalar.dtypes import computing, real_of
 from harp.trace.scalar.expr import const
 from harp.trace.scalar.ops import Reduce
 from harp.trace.sizes.size import resolve, resolve_all, unify, wrap
@@ -201,8 +202,9 @@ def avg_pool(
     >>> avg_pool(hnp.asarray([3.0, 1.0, 2.0]), (2,), 1, "same", count_include_pad=False)
     Array([2. , 1.5, 2. ])
     """
-    array = as_array(x)
-    array = array if array.kind.is_inexact else array.astype("float64")
+    given = as_array(x)
+    given = given if given.kind.is_inexact else given.astype("float64")
+    array = in_dtype(given, computing(given.kind))  # a sum in float16 would overflow
     total, windows = _pool("avg_pool", Reduce.SUM, array, window, stride, padding, dilation, channels_last)
     for axis, w in zip(windows.axes, windows.windows, strict=True):
         count: object = wrap(w.size)
@@ -211,7 +213,7 @@ def avg_pool(
             count = pooled(there, Plan((0,), (w,)), Reduce.SUM, const(0, there.kind))
             count = reshape(count, [-1 if k == axis else 1 for k in range(array.ndim)])
         total = divide(total, count)
-    return total
+    return in_dtype(total, given.kind)
 
 
 def _pool(
@@ -224,8 +226,9 @@ def _pool(
     dilation: object,
     channels_last: bool,
 ) -> tuple[Array, Plan]:
-    array, sizes = as_array(x), to_shape(window)
-    axes = _space(name, array, len(sizes), channels_last)
+    array, count = as_array(x), len(as_tuple(window))
+    sizes = each_of(f"the window of {name}", window, count, 1)
+    axes = _space(name, array, count, channels_last)
     steps = [wrap(size) for size in sizes] if stride is None else stride
     windows = plan(shape_of(array), axes, sizes, steps, padding, dilation)
     return pooled(array, windows, reduce, const(reduce.identity(array.kind), array.kind)), windows
@@ -286,11 +289,12 @@ def adaptive_avg_pool(x: object, output_size: object, *, channels_last: bool = F
     >>> adaptive_avg_pool(hnp.asarray([3.0, 1.0, 2.0, 5.0]), (2,))
     Array([2. , 3.5])
     """
-    array = as_array(x)
-    for axis, inside, length in _evenly("adaptive_avg_pool", array, output_size, channels_last):
+    given = as_array(x)
+    array = in_dtype(given, computing(given.kind))  # a sum in float16 would overflow
+    for axis, inside, length in _evenly("adaptive_avg_pool", given, output_size, channels_last):
         rows = moveaxis(array, axis, -1)[..., None, :]
         array = moveaxis(divide(sum_of(where(inside, rows, 0), -1), length), -1, axis)
-    return array
+    return in_dtype(array, given.kind) if given.kind.is_inexact else array
 
 
 def _evenly(name: str, array: Array, output_size: object, channels_last: bool) -> list[tuple[int, Array, Array]]:

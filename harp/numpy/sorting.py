@@ -35,7 +35,7 @@ from harp.trace.source_locations import plural, where
 def row_wise(function: RowOp, *arrays: Array, reverse: bool = False) -> Array:
     """A function of rows along the last axis of arrays that have one."""
     if arrays[0].kind.is_complex:
-        raise DTypeError(f"complex numbers have no order; {function.value} their real part or abs instead{where()}")
+        raise DTypeError(f"complex numbers have no order; take their real part or abs instead{where()}")
     weak = not ROWS[function].positions and arrays[-1].weak
     return emit(RowWise(function, tuple(map(node_of, arrays)), reverse), weak)
 
@@ -76,10 +76,17 @@ def _along(function: RowOp, x: object, axis: Axis, descending: object) -> Array:
 
 
 def _complex_order(rows: Array, descending: bool) -> Array:
-    """The positions by real parts, then imaginary ones, behind which are NaN: first those of imaginary parts alone."""
-    parts = complexes.imag(rows), complexes.real(rows)
-    lost = add(isnan(parts[0]).astype(i8), multiply(isnan(parts[1]).astype(i8), 2))
-    return lexsort([negative(key) for key in (*parts, lost)] if descending else (*parts, lost))
+    keys = _keys(rows)
+    return lexsort(list(map(negative, keys)) if descending else keys)
+
+
+def _keys(key: Array) -> tuple[Array, ...]:
+    """Real keys, the last of which counts most. Complex numbers are in the order of their real parts, then imaginary
+    ones; behind them are NaN: first those of imaginary parts alone."""
+    if not key.kind.is_complex:
+        return (key,)
+    parts = complexes.imag(key), complexes.real(key)
+    return (*parts, add(isnan(parts[0]).astype(i8), multiply(isnan(parts[1]).astype(i8), 2)))
 
 
 def sort(a: object, axis: Axis = -1, *, kind: object = None, descending: bool = False, stable: bool = True) -> Array:
@@ -168,7 +175,7 @@ def lexsort(keys: object, axis: Axis = -1) -> Array:
     if not arrays[0].ndim:
         raise ShapeError(f"lexsort needs keys with an axis{where()}")
     along = normalize_axis(axis, arrays[0].ndim)
-    key, *rest = (moveaxis(a, along, -1) for a in of_one_shape("lexsort", *arrays))
+    key, *rest = (moveaxis(part, along, -1) for a in of_one_shape("lexsort", *arrays) for part in _keys(a))
     order = row_wise(RowOp.ORDER, key)
     rest = [row_wise(RowOp.SORT_BY, key, other) for other in rest]
     while rest:

@@ -9,7 +9,7 @@ import pytest
 import harp
 import harp.numpy as hnp
 from harp import lax
-from harp.errors import ArgumentError, ShapeError
+from harp.errors import ArgumentError, DTypeError, ShapeError
 from harp.trace.graph.node import Scatter
 from tests.lax.windows import pooled, same
 
@@ -118,3 +118,5 @@ def test_errors():
         lax.reduce_window(np.ones((3, 3)), 0.0, lax.add, (2,))
     with pytest.raises(ArgumentError, match="init_value"):
         lax.reduce_window(np.ones(3), np.ones(2), lax.add, (2,))
+    with pytest.raises(DTypeError, match=r"0\.5 is not a number of int64"):
+        lax.reduce_window(np.arange(3), 0.5, lax.add, (2,))

@@ -106,6 +106,13 @@ def test_means():
         npt.assert_allclose(found, expected, rtol=1e-12)
     assert f(X[:, :1, :4, :5])[0].shape == (2, 1, 2, 3) and f.compilations == 1
     assert nn.avg_pool(np.arange(4), (2,)).dtype == "float64"
+    half = np.full(9, 60000, "float16")
+    half[::2] /= 3
+    for means, sizes in ((nn.avg_pool(half, (4,)), [4, 4]), (nn.adaptive_avg_pool(half, (2,)), [5, 5])):
+        starts = [0, 4]
+        exact = [half[a : a + n].astype(float).mean() for a, n in zip(starts, sizes, strict=True)]
+        assert means.dtype == "float16"
+        npt.assert_array_equal(means, np.array(exact, "float16"))
 
 
 @pytest.mark.parametrize("size", [(3, 2), (4, 5), (1, 7)])
@@ -140,5 +147,7 @@ def test_errors():
         nn.conv(X, W, padding="full", groups=2)
     with pytest.raises(ShapeError, match="max_pool over 3 axes of an array of 2"):
         nn.max_pool(np.ones((3, 3)), (2, 2, 2))
+    with pytest.raises(ShapeError, match="the window of max_pool must be at least 1"):
+        nn.max_pool(np.ones(4), (0,))
     with pytest.raises(ShapeError, match="fold, axis 0 of the windows"):
         nn.fold(np.ones((2, 3)), (5,))

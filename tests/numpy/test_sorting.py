@@ -248,6 +248,16 @@ def test_complex_numbers_by_real_parts_then_imaginary_ones(dtype, of):
     np.testing.assert_array_equal(np.delete(rows, 1, 0), np.sort(whole)[:, ::-1])
 
 
+def test_complex_keys_among_others():
+    z = np.array([1 + 1j, 2 - 1j, 0.5j, complex(np.nan, 0), complex(0, np.nan), 0.5j, 1])
+    group, back = np.arange(7) % 2, -np.arange(7.0)
+    for keys in ((back, z), (z, group), (z, group, z.real > 0)):
+        np.testing.assert_array_equal(hnp.lexsort(keys), np.lexsort(keys))
+    ordered, values = harp.jit(harp.lax.sort_key_val)(z, back)
+    np.testing.assert_array_equal(ordered, np.sort(z))
+    np.testing.assert_array_equal(values, back[np.argsort(z, kind="stable")])
+
+
 def test_an_extremum_of_complex_numbers_has_the_gradient_of_its_element():
     z = np.array([1 + 2j, 1 + 5j, 0 + 9j])
     slope = harp.grad(lambda z: hnp.abs(hnp.max(z)) ** 2)(z)

@@ -14,13 +14,15 @@ from collections.abc import Sequence
 from harp.backends.c_family.scalar import known_power
 from harp.lower.loopir.effects import effects
 from harp.lower.loopir.loops import For, LoopKind, Nest, Seq, Stmt, Store
-from harp.trace.scalar.dtypes import f32
+from harp.trace.scalar.dtypes import f32, f64
 from harp.trace.scalar.expr import Apply, Const, Expr, walk
 from harp.trace.scalar.ops import Op
 
 # Functions of float32 with a twin for common arguments: harp_sin_near_f32(&far, x) is the twin of harp_sin_f32(x).
-# Powers of integers have one, too.
+# Powers of integers and divisions of floats have one, too.
 FUNCTIONS = frozenset({Op.ATAN2, Op.COS, Op.LOG10, Op.LOG2, Op.POW, Op.SIN, Op.TAN})
+# Of both dtypes of floats: else `fmod`, a loop over the digits of the quotient.
+_DIVISIONS = frozenset({Op.FLOORDIV, Op.MOD})
 # The variable that notes uncommon arguments: as wide as they are, so that vectors of both have the same length.
 NOTED = "far"
 NOTE = f"uint32_t {NOTED} = 0"
@@ -41,6 +43,8 @@ def has_twin(e: Expr) -> bool:
     """Whether an operation has a twin. Of powers with a constant exponent, those that divide have one."""
     if isinstance(e, Apply) and e.op is Op.POW and e.dtype.is_integer:
         return not e.dtype.is_tiny and not isinstance(e.args[1], Const)
+    if isinstance(e, Apply) and e.op in _DIVISIONS:
+        return e.dtype in (f32, f64)
     if not isinstance(e, Apply) or e.op not in FUNCTIONS or e.dtype is not f32:
         return False
     power = known_power(e)

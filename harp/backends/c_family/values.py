@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harp.backends.c_family import fast_path
 from harp.backends.c_family.index import IndexPrinter
@@ -87,6 +87,22 @@ def _application(e: Apply, texts: Mapping[Expr, str], uses: Mapping[Expr, int]) 
     return application(e, [texts[a] for a in e.operands])
 
 
+def _branches(order: Sequence[Expr]) -> set[Expr]:
+    """The choices, calls and loads that only one side of a choice needs. `order` has operands first. As parts of the
+    choice they would be branches, or loads that may fail, and gcc would not vectorise the loop."""
+    sides = set[Expr]()
+    for e in reversed(order):
+        is_choice = isinstance(e, Apply) and e.op is Op.SELECT
+        sides.update(e.args if e in sides else e.args[1:] if is_choice else ())
+    return {e for e in sides if _is_branch(e)}
+
+
+def _is_branch(e: Expr) -> bool:
+    if isinstance(e, Load):
+        return not e.conditions
+    return isinstance(e, Apply) and (e.op is Op.SELECT or bool(headers(e)))
+
+
 def _is_rounded(e: Expr, half: DType) -> bool:
     """Whether a float32 is certain to be representable in a half dtype."""
     if not isinstance(e, Apply) or e.op not in (Op.CAST, Op.NEG, Op.ABS):
@@ -103,10 +119,12 @@ class ValuePrinter:
         self._element = element
         self._lines = lines
         self._temporaries = 0
+        self._widens = False  # whether a value of more than a byte is printed
         self.near = False
 
     def text(self, root: Expr) -> str:
         """A primary expression of C for the value; adds lines that name its parts."""
+        self._widens = root.dtype.itemsize > 1
         if not isinstance(root, Apply):
             return self._leaf(root)
         order = list(walk((root,)))
@@ -114,11 +132,12 @@ class ValuePrinter:
         for e in order:
             for a in e.args:
                 uses[a] += 1
+        branches = _branches(order)
         texts: dict[Expr, str] = {}
         for e in order:
             text = self._application(e, texts, uses) if isinstance(e, Apply) else self._leaf(e)
             self._lines.uses.update(headers(e) if isinstance(e, Apply) else ())
-            if e is not root and self._named(e, uses[e], text):
+            if e is not root and (e in branches or self._named(e, uses[e], text)):
                 text = self.name(e, text)
             texts[e] = text
         return texts[root]
@@ -153,7 +172,10 @@ class ValuePrinter:
 
     def _load(self, e: Load) -> str:
         text = self._element(e.buffer, e.index)
-        if e.buffer.dtype is bool_ and e.buffer.space is Space.INPUT:
+        if e.buffer.dtype is bool_ and self._widens:
+            # gcc 12 makes no masks for doubles of comparisons of bytes, with AVX-512
+            text = f"(-(int){text} < 0)"
+        elif e.buffer.dtype is bool_ and e.buffer.space is Space.INPUT:
             text = f"({text} != 0)"  # NumPy's views can put any byte into a bool
         if not e.conditions:
             return text

@@ -215,14 +215,11 @@ def log_gamma(x: Expr) -> Expr:
 def _positive(x: Expr) -> Expr:
     far = ~(x < FAR)
     value, divides, factor = _near(select(far, number(2), x))
-    log = apply(Op.LOG, factor)
-    return select(far, _stirling(select(far, x, number(FAR))), value + select(divides, -log, log))
-
-
-def _stirling(x: Expr) -> Expr:
-    """(x - 1/2) (log x - 1) + log(2 pi)/2 - 1/2 + 1/(12x) - ..."""
-    main = (x - 0.5) * (apply(Op.LOG, x) - 1)
-    return main + (number(_HALF_LOG_TWO_PI - 0.5) + stirling_rest(x))
+    large = select(far, x, number(FAR))
+    log = apply(Op.LOG, select(far, large, factor))
+    # (x - 1/2) (log x - 1) + log(2 pi)/2 - 1/2 + 1/(12x) - ...
+    stirling = (large - 0.5) * (log - 1) + (number(_HALF_LOG_TWO_PI - 0.5) + stirling_rest(large))
+    return select(far, stirling, value + select(divides, -log, log))
 
 
 def _near(x: Expr) -> tuple[Expr, Expr, Expr]:

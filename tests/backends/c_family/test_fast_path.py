@@ -31,6 +31,8 @@ CASES = {
         (0.01, 9.0),
         [0.0, -0.0, 1e-13, -1e20, np.inf, np.nan],
     ),
+    "mod": (lambda x: x % 1.75, lambda x: x % 1.75, (-6.0, 6.0), [1e30, -3e38, 1e9, np.inf, np.nan]),
+    "floordiv": (lambda x: x // 1.75, lambda x: x // 1.75, (-6.0, 6.0), [1e30, -3e38, 1e9, np.inf, np.nan]),
     "pow": (lambda x: hnp.pow(x, x), lambda x: np.power(x, x), (0.01, 9.0), [0.0, -2.0, -1.5, 1e-40, np.inf, np.nan]),
 }
 ALL = pytest.mark.parametrize("name", CASES)
@@ -147,3 +149,34 @@ def test_powers_of_integers(dtype: str) -> None:
     if dtype.startswith("int"):
         x[:4], y[:4] = (1, -1, -1, 3), (-2, -3, -4, -1)
         np.testing.assert_array_equal(np.asarray(compiled(x, y))[:4], [1, -1, 1, 0])
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_divisions_are_those_of_numpy(dtype) -> None:
+    """Of numbers at multiples of the divisor and just beside them, of tiny and huge ones, and of no numbers."""
+    rng, limits = np.random.default_rng(0), np.finfo(dtype)
+    y = (rng.normal(size=3000) * 10 ** rng.uniform(-3, 3, 3000)).astype(dtype)
+    x = (rng.integers(-(2**20), 2**20, y.size) * y.astype(np.float64)).astype(dtype)
+    special = np.array(
+        [0, 1, 3, 0.1, 2**22 + 1, 1e30, limits.max, limits.tiny, limits.smallest_subnormal, np.inf, np.nan]
+    )
+    special = np.concatenate([special, -special]).astype(dtype)
+    pairs = [(np.nextafter(x, dtype(end)), y) for end in (-np.inf, np.inf)] + [
+        (x, y),
+        (limits.tiny * x, limits.tiny * y),
+    ]
+    pairs += [tuple(a.ravel() for a in np.meshgrid(special, special))]
+    for ours, numpys in (
+        (lambda x, y: x % y, np.remainder),
+        (lambda x, y: x // y, np.floor_divide),
+        (hnp.fmod, np.fmod),
+    ):
+        compiled = harp.jit(ours)
+        for a, b in pairs:
+            with np.errstate(all="ignore"):
+                wanted = numpys(a, b)
+            result = np.asarray(compiled(a, b))
+            np.testing.assert_array_equal(result, wanted)
+            known = ~np.isnan(wanted)
+            np.testing.assert_array_equal(np.signbit(result)[known], np.signbit(wanted)[known])

@@ -1,6 +1,7 @@
 /* Operations on floats that C has not, or with other results, and conversions to integers: a template.
  *
- * T is the type and C(name) is a function of the C library. */
+ * T is the type and C(name) is a function of the C library; LIMIT is two digits short of the first number to which
+ * adding 1/2 changes nothing. */
 
 #include "names.h"
 
@@ -43,6 +44,41 @@ static inline T OF_DTYPE(mod)(T a, T b)
     return (b < 0) != (mod < 0) ? mod + b : mod;
 }
 
+/* The twins of both for quotients that are whole numbers to the last digit; others are noted. */
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+/* The remainder with the sign of `a`, exactly, and the quotient, truncated. Where `a` is just below a multiple of `b`,
+   the quotient is rounded to the next number. */
+static inline T OF_DTYPE(divided_near)(uint32_t *far, T a, T b, T *quotient)
+{
+    const T q = C(__builtin_trunc)(a / b), rest = C(__builtin_fma)(-q, b, a);
+    const T less = q - C(copysign)(1, q), more = rest + C(copysign)(b, a);
+    const int beyond = (rest != 0) & ((rest < 0) != (a < 0));
+    *far |= !((C(fabs)(q) < LIMIT) & (C(fabs)(b) < C(__builtin_inf)()));
+    *quotient = beyond ? less : q;
+    return beyond ? more : rest;
+}
+
+static inline T OF_DTYPE(floordiv_near)(uint32_t *far, T a, T b)
+{
+    T quotient;
+    const T rest = OF_DTYPE(divided_near)(far, a, b, &quotient), lower = quotient - 1;
+    const T whole = ((rest != 0) & ((b < 0) != (rest < 0))) ? lower : quotient, zero = C(copysign)(0, a / b);
+    return whole == 0 ? zero : whole;
+}
+
+static inline T OF_DTYPE(mod_near)(uint32_t *far, T a, T b)
+{
+    T quotient;
+    const T rest = OF_DTYPE(divided_near)(far, a, b, &quotient), sum = rest + b, zero = C(copysign)(0, b);
+    const T mod = ((b < 0) != (rest < 0)) ? sum : rest;
+    return rest == 0 ? zero : mod;
+}
+#else
+static inline T OF_DTYPE(floordiv_near)(uint32_t *far, T a, T b) { return (void)far, OF_DTYPE(floordiv)(a, b); }
+
+static inline T OF_DTYPE(mod_near)(uint32_t *far, T a, T b) { return (void)far, OF_DTYPE(mod)(a, b); }
+#endif
+
 /* Truncates; out of range gives the lowest number. */
 static inline int32_t TO(i32)(T a) { return IS_ABOVE_INT32(a) && a < (T)0x1p31 ? (int32_t)a : INT32_MIN; }
 
@@ -75,5 +111,6 @@ static inline uint16_t TO(u16)(T a) { return (uint16_t)TO(i32)(a); }
 #undef T
 #undef C
 #undef IS_ABOVE_INT32
+#undef LIMIT
 #undef HARP_DTYPE
 #undef HARP_BITS

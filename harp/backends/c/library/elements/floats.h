@@ -7,6 +7,7 @@
 #define HARP_BITS 32
 #define T float
 #define C(name) name##f
+#define LIMIT 0x1p21f
 #define IS_ABOVE_INT32(a) ((a) >= -0x1p31f)
 #include "elements/float_template.h"
 
@@ -14,6 +15,7 @@
 #define HARP_BITS 64
 #define T double
 #define C(name) name
+#define LIMIT 0x1p50
 #define IS_ABOVE_INT32(a) ((a) > -2147483649.0)
 #include "elements/float_template.h"
 #endif
