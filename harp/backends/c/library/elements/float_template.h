@@ -1,7 +1,7 @@
 /* Operations on floats that C has not, or with other results, and conversions to integers: a template.
  *
- * T is the type and C(name) is a function of the C library; LIMIT is two digits short of the first number to which
- * adding 1/2 changes nothing. */
+ * T is the type and C(name) is a function of the C library. Up to the quotient LIMIT, what rounding adds to quotients in
+ * `floordiv` is less than 1/2. */
 
 #include "names.h"
 
@@ -44,7 +44,7 @@ static inline T OF_DTYPE(mod)(T a, T b)
     return (b < 0) != (mod < 0) ? mod + b : mod;
 }
 
-/* The twins of both for quotients that are whole numbers to the last digit; others are noted. */
+/* The same in vectors, with the same bits, for quotients below LIMIT; others are noted in `far`. */
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 /* The remainder with the sign of `a`, exactly, and the quotient, truncated. Where `a` is just below a multiple of `b`,
    the quotient is rounded to the next number. */
