@@ -245,7 +245,8 @@ def test_other_dtypes(dtype):
             for a, b in zip(found, expected, strict=True):
                 assert a.shape == b.shape, name
                 assert a.dtype in (b.dtype, np.float32), (name, a.dtype, b.dtype)
-                np.testing.assert_allclose(a, b, rtol=1e-5 if dtype == "float32" else 1e-12, atol=1e-6, err_msg=name)
+                tolerance = 1e-5 if a.dtype == np.float32 else 1e-12
+                np.testing.assert_allclose(a, b, rtol=tolerance, atol=1e-6, err_msg=name)
 
 
 @pytest.mark.slow

@@ -111,3 +111,21 @@ def test_each_macro_is_one_of_the_library():
     files = included(KERNELS["harp_sort_i64"].unit().text).values()
     for macro in ("QUICKSORT", "QUICKSORT_SPREAD", "QUICKSORT_DEPTH"):
         assert any(f"#ifndef {macro}\n" in text for text in files)
+
+
+@pytest.mark.parametrize("longest", [1, 5, 2**31 - 1])
+@pytest.mark.parametrize("right", [False, True])
+def test_a_row_is_searched_in_parts(longest, right):
+    """As one is that is too long for places of 32 bits."""
+    name, rng = "harp_searchsorted_f32", np.random.default_rng(0)
+    code = "int f(int64_t n, void *row, int64_t m, void *values, void *out, int right)"
+    call = f'__attribute__((visibility("default"))) {code} {{ return {name}(n, row, m, values, out, right), 0; }}'
+    unit = KERNELS[name].unit()
+    source = Source((Unit(f"#define LONGEST {longest}\n{unit.text}{call}\n", unit.flags),))
+    library = build_and_load(source, CompileOptions(), names=["f"])
+    function = library.function("f", "int(*)(int64_t, void *, int64_t, void *, void *, int)")
+    values = rng.integers(-3, 20, 100).astype(np.float32)
+    for n in (0, 1, 5, 17):
+        row, out = np.sort(rng.integers(0, 17, n)).astype(np.float32), np.full(100, 77)
+        assert function(n, pointer(row), 100, pointer(values), pointer(out), right) == 0
+        np.testing.assert_array_equal(out, np.searchsorted(row, values, "right" if right else "left"))

@@ -81,7 +81,8 @@ HARP_INLINE float harp_atan_f32(float x)
 HARP_INLINE float harp_atan2_near_f32(uint32_t *far, float y, float x)
 {
     const float a = fabsf(y), b = fabsf(x), n = a > b ? b : a, d = a > b ? a : b;
-    *far |= (harp_bits_f32(d) - 0x20000000u >= 0x34000000u) | (harp_bits_f32(n) - 1 < 0x1fffffffu);
+    const int large = harp_bits_f32(d) - 0x20000000u >= 0x34000000u, small = harp_bits_f32(n) - 1 < 0x1fffffffu;
+    *far |= large | small;
     return copysignf(harp_octant_f32(n, d, a > b, copysignf(1, x) < 0), y);
 }
 

@@ -13,12 +13,14 @@
 #define LOG2E 0x1.715476p+0f /* 1/log(2) */
 #define LN2_HI 0.693359375f  /* log(2) in two parts, of which the first one times a whole exponent is exact */
 #define LN2_LO (-2.12194440e-4f)
-#define MAGIC_TWO 12583166.0f  /* as MAGIC, plus twice the bias */
-#define UP_MAX 12583296.0f     /* more exponents give infinity */
-#define TINY 0x1p-25f          /* below, the function is x */
-#define EXP_MIN (-104.0f)      /* below, exp is 0 */
-#define EXP_MAX 89.0f          /* above, expm1 is infinite */
-#define EXP2_MIN (-151.0f)     /* below, exp2 is 0 */
+#define MAGIC_TWO 12583166.0f /* as MAGIC, plus twice the bias */
+#define UP_MAX 12583296.0f    /* more exponents give infinity */
+#define TINY 0x1p-25f         /* below, the function is x */
+#define EXP_ZERO (-104.0f)    /* below, exp is 0 */
+#define EXP_MIN (-176.0f)     /* where both factors of exp are 0 */
+#define EXP_MAX 89.0f         /* above, expm1 is infinite */
+#define EXP2_ZERO (-151.0f)   /* below, exp2 is 0 */
+#define EXP2_MIN (-254.0f)
 #define EXPM1_MIN (-20.0f)     /* below, expm1 is -1 */
 #define LEAST_NORMAL 0x1p-126f /* the least normal number */
 #define RAISE 0x1p24f          /* makes denormal numbers normal, by so many bits */

@@ -13,10 +13,12 @@
 #define LOG2E 0x1.71547652b82fep+0 /* 1/log(2) */
 #define LN2_HI 0x1.62e42feep-1     /* log(2) in two parts, of which the first one times a whole exponent is exact */
 #define LN2_LO 0x1.a39ef35793c76p-33
-#define TINY 0x1p-54                 /* below, the function is x */
-#define EXP_MIN (-746.0)             /* below, exp is 0 */
-#define EXP_MAX 710.0                /* above, expm1 is infinite */
-#define EXP2_MIN (-1076.0)           /* below, exp2 is 0 */
+#define TINY 0x1p-54        /* below, the function is x */
+#define EXP_ZERO (-746.0)   /* below, exp is 0 */
+#define EXP_MIN (-1418.0)   /* where both factors of exp are 0 */
+#define EXP_MAX 710.0       /* above, expm1 is infinite */
+#define EXP2_ZERO (-1076.0) /* below, exp2 is 0 */
+#define EXP2_MIN (-2046.0)
 #define MAGIC_TWO 6755399441057790.0 /* as MAGIC, plus twice the bias */
 #define UP_MAX 6755399441058816.0    /* more exponents give infinity */
 #define EXPM1_MIN (-40.0)            /* below, expm1 is -1 */

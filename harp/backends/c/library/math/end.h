@@ -13,8 +13,10 @@
 #undef LN2_HI
 #undef LN2_LO
 #undef TINY
+#undef EXP_ZERO
 #undef EXP_MIN
 #undef EXP_MAX
+#undef EXP2_ZERO
 #undef EXP2_MIN
 #undef MAGIC_TWO
 #undef UP_MAX

@@ -2,10 +2,11 @@
  *
  * x = n*log(2) + r, by W. J. Cody and W. Waite: n*LN2_HI is exact, with and without a fused multiply-add. */
 
-/* Of large x only n is limited: what is left in r makes the result infinite all the more. */
+/* Below EXP_ZERO the result is 0 by factors that are 0, not by an underflow, which takes long on some processors. Of
+ * large x only n is limited: what is left in r makes the result infinite all the more. */
 HARP_INLINE T F(exp)(T x)
 {
-    const T c = EXP_MIN > x ? EXP_MIN : x;
+    const T c = x < EXP_ZERO ? EXP_MIN : x;
     const T sum = F(madd)(c, LOG2E, MAGIC_TWO);
     const T up = UP_MAX < sum ? UP_MAX : sum, n = up - MAGIC_TWO;
     const T r = F(madd)(n, -LN2_LO, F(madd)(n, -LN2_HI, c));
@@ -14,7 +15,7 @@ HARP_INLINE T F(exp)(T x)
 
 HARP_INLINE T F(exp2)(T x)
 {
-    const T c = EXP2_MIN > x ? EXP2_MIN : x, sum = c + MAGIC_TWO;
+    const T c = x < EXP2_ZERO ? EXP2_MIN : x, sum = c + MAGIC_TWO;
     const T up = UP_MAX < sum ? UP_MAX : sum;
     const T r = c - (up - MAGIC_TWO);
     return F(scaled)(F(madd)(F(exp2_poly)(r), r, 1), up);
