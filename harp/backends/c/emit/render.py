@@ -47,21 +47,25 @@ _OF_HALVES = ("--param=vect-epilogues-nomask=0",)
 # gcc 12 miscompiles conditional loads of neighbouring elements whose order differs from that of the results:
 #     for i { c = ...; out[2*i] = c ? x[2*i + 1] : 0; out[2*i + 1] = c ? x[2*i] : 0 }
 # It forgets the permutation of the vector when it merges both into one masked load. Such loops are not vectorised.
-_OF_CHOICES = ("-fno-tree-loop-if-convert",)
+_OF_CONDITIONS = ("-fno-tree-loop-if-convert",)
+# Nor may loads of one side of a choice, which are made in front of it, be moved to that side.
+_OF_CHOICES = ("-fno-tree-sink",)
 
 
 def flags_of(kernel: Kernel, uses: Set[str]) -> tuple[str, ...]:
     """The flags of a kernel that uses these headers and kernels of the library."""
-    return (*(_OF_HALVES if HALVES in uses else ()), *(_OF_CHOICES if _chooses_side_by_side(kernel) else ()))
+    flags: tuple[str, ...] = _OF_HALVES if HALVES in uses else ()
+    flags += _OF_CONDITIONS if _are_side_by_side(kernel, _conditional_loads) else ()
+    return flags + (_OF_CHOICES if _are_side_by_side(kernel, _chosen_loads) else ())
 
 
-def _chooses_side_by_side(kernel: Kernel) -> bool:
-    """Whether a loop loads, under a condition, parts of complex numbers, or several elements between those of one
+def _are_side_by_side(kernel: Kernel, some: Callable[[Expr], Iterator[Load]]) -> bool:
+    """Whether some of the loads of a loop are parts of complex numbers, or several elements between those of one
     iteration and the next."""
     nests = [s for s in walk(kernel.body) if isinstance(s, Nest)]
     bodies = [(s.body, [h.loop for h in s.heads if isinstance(h, For)][-1:]) for s in nests]
     for body, loops in [(kernel.body, []), *bodies]:
-        chosen = {load for s in _stores(body) for load in _conditional_loads(s.value) if load.buffer.space in MEMORY}
+        chosen = {load for s in _stores(body) for load in some(s.value) if load.buffer.space in MEMORY}
         if any(load.dtype.is_complex for load in chosen):
             return True
         apart = [load.buffer for load in chosen if any(abs(stride(load, loop) or 0) > 1 for loop in loops)]
@@ -81,11 +85,13 @@ def _stores(s: Stmt) -> Iterator[Store]:
 
 def _conditional_loads(value: Expr) -> Iterator[Load]:
     """The loads of a value that are made under a condition."""
-    for e in walk_expr((value,)):
-        if isinstance(e, Load) and e.conditions:
-            yield e
-        elif isinstance(e, Apply) and e.op is Op.SELECT:
-            yield from (load for load in walk_expr(e.operands[1:]) if isinstance(load, Load))
+    return (e for e in walk_expr((value,)) if isinstance(e, Load) and e.conditions)
+
+
+def _chosen_loads(value: Expr) -> Iterator[Load]:
+    """The loads of a value that a side of a choice needs."""
+    choices = (e for e in walk_expr((value,)) if isinstance(e, Apply) and e.op is Op.SELECT)
+    return (load for e in choices for load in walk_expr(e.operands[1:]) if isinstance(load, Load))
 
 
 # Outside of its own text the name of a kernel ends with so many digits of the text's digest.

@@ -43,7 +43,7 @@ _CODES = {
     "TOO_LARGE": "the sizes are too large",
 }
 # The flags of a unit that change what it computes, as gcc's pragmas: others only save time.
-_PRAGMAS = {"-fno-tree-loop-if-convert": "no-tree-loop-if-convert"}
+_PRAGMAS = {f"-f{flag}": flag for flag in ("no-tree-loop-if-convert", "no-tree-sink")}
 _FUSED = "-ffp-contract=fast"
 
 _HEAD = """\
