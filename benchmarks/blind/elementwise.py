@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.blind.spelling import Array, Namespace, both, integers, normal, uniform
+from benchmarks.blind.spelling import Array, Namespace, both, forward, integers, normal, uniform
 from benchmarks.costs import case
 from benchmarks.costs.case import bits
 
@@ -18,6 +18,12 @@ def julia(xp: Namespace, z: Array) -> Array:
 def chosen(xp: Namespace, x: Array, mask: Array, k: Array) -> Array:
     """By truth values and integers."""
     return xp.where(mask & (k % 7 < 3), x * k.astype(x.dtype), -x)
+
+
+def masked_softmax(xp: Namespace, x: Array, mask: Array) -> Array:
+    """Of the numbers that are not masked."""
+    weights = xp.exp(xp.where(mask, x, -1e9) - 8)
+    return weights / (weights.sum(axis=1, keepdims=True) + 1e-9)
 
 
 def twenty_live(xp: Namespace, x: Array, y: Array) -> Array:
@@ -80,6 +86,25 @@ KINDS = [
         tolerance=1e-2,
     ),
     *both("choice/masks", 70_000, [normal("n"), bits("n", dtype="bool"), integers(0, 100, "n")], chosen),
+    *both(
+        "choice/by-numbers-of-rows",
+        400,
+        [normal("n", 250), normal("n"), normal(1)],
+        lambda xp, x, row, one: xp.where(x > 0, x * row[:, None], x * one),
+    ),
+    *both(
+        "choice/softmax-under-masks",
+        400,
+        [normal("n", 250), bits("n", 250, dtype="bool")],
+        lambda xp, x, mask: masked_softmax(xp, x, mask),
+    ),
+    *both(
+        "choice/sum-under-masks",
+        100_000,
+        [normal("n", dtype="float64"), bits("n", dtype="bool")],
+        lambda xp, x, mask: xp.where(mask, x * x, 0).sum(),
+    ),
+    *forward("remainder/angles", 40_000, [uniform(-100, 100, "n")], lambda xp, x: (x + 3.0) % 6.25 - 3.0),
     *both("power/integers", 100_000, [uniform(0.5, 1.5, "n")], lambda xp, x: x**2 + x**3 - x**5 + x**-2),
     *both("chain/twenty-live", 5000, [uniform(0.2, 1.2, "n")] * 2, twenty_live, tolerance=1e-3),
     *both("chain/leapfrog", 20_000, [normal("n")] * 2, leapfrog, tolerance=1e-4),
