@@ -1,7 +1,7 @@
 /* Operations on floats that C has not, or with other results, and conversions to integers: a template.
  *
- * T is the type and C(name) is a function of the C library. Up to the quotient LIMIT, what rounding adds to quotients in
- * `floordiv` is less than 1/2. */
+ * T is the type and C(name) is a function of the C library. Up to the quotient LIMIT, what rounding adds to quotients
+ * in `floordiv` is less than 1/2. */
 
 #include "names.h"
 
