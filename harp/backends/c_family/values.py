@@ -100,7 +100,8 @@ def _branches(order: Sequence[Expr]) -> set[Expr]:
 def _is_branch(e: Expr) -> bool:
     if isinstance(e, Load):
         return not e.conditions
-    return isinstance(e, Apply) and (e.op is Op.SELECT or bool(headers(e)))
+    # A number of 16 bits may be part of a rounding, of which its conversion is no value of its own.
+    return isinstance(e, Apply) and (e.op is Op.SELECT or bool(headers(e))) and not e.dtype.is_stored
 
 
 def _is_rounded(e: Expr, half: DType) -> bool:

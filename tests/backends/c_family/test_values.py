@@ -43,7 +43,8 @@ def test_choices_become_vectors(name, dtype, tmp_path):
         pytest.skip("gcc and vectors of AVX are needed")
     function, reference = LOOPS[name]
     report = tmp_path / "vectors.txt"
-    options = harp.CompileOptions(extra_flags=(f"-fopt-info-vec-optimized={report}",))
+    # -O3, for some runs of the tests take -O2 away.
+    options = harp.CompileOptions(extra_flags=("-O3", f"-fopt-info-vec-optimized={report}"))
     x = X.astype(dtype)
     arguments = x, np.asarray(1.5, dtype), x[:, 1].copy(), x > 0.5
     result = harp.jit(function, options=options)(*arguments)
