@@ -84,7 +84,8 @@ def _combined(
     if not numbers.kind.is_integer:
         raise DTypeError(f"segment_ids of {name} are integers, not {numbers.dtype}{place()}")
     if array.kind is bool_ or (array.kind.is_complex and reduce in (Reduce.MAX, Reduce.MIN)):
-        raise DTypeError(f"{name} takes no data of {array.dtype}; convert them first, as by data.astype(int){place()}")
+        instead = "data.astype(int)" if array.kind is bool_ else "the real part of data, or abs,"
+        raise DTypeError(f"{name} takes no data of {array.dtype}: give it {instead} instead{place()}")
     sizes = node_of(array).shape[0], node_of(numbers).shape[0]
     unify(*sizes, lambda: f"{name} takes one of segment_ids for each element of data along its first axis")
     if count is None:

@@ -96,7 +96,7 @@ KINDS = [
         "choice/softmax-under-masks",
         400,
         [normal("n", 250), bits("n", 250, dtype="bool")],
-        lambda xp, x, mask: masked_softmax(xp, x, mask),
+        masked_softmax,
     ),
     *both(
         "choice/sum-under-masks",

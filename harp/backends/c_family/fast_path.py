@@ -21,7 +21,7 @@ from harp.trace.scalar.ops import Op
 # Functions of float32 with a twin for common arguments: harp_sin_near_f32(&far, x) is the twin of harp_sin_f32(x).
 # Powers of integers and divisions of floats have one, too.
 FUNCTIONS = frozenset({Op.ATAN2, Op.COS, Op.LOG10, Op.LOG2, Op.POW, Op.SIN, Op.TAN})
-# Of both dtypes of floats: else `fmod`, a loop over the digits of the quotient.
+# Those of float32 and float64 have twins, too: the exact ones call `fmod`, which loops over the bits of the quotient.
 _DIVISIONS = frozenset({Op.FLOORDIV, Op.MOD})
 # The variable that notes uncommon arguments: as wide as they are, so that vectors of both have the same length.
 NOTED = "far"

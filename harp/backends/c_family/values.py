@@ -174,7 +174,7 @@ class ValuePrinter:
     def _load(self, e: Load) -> str:
         text = self._element(e.buffer, e.index)
         if e.buffer.dtype is bool_ and self._widens:
-            # gcc 12 makes no masks for doubles of comparisons of bytes, with AVX-512
+            # x != 0 of any byte; of that comparison gcc 12 makes no masks for doubles, with AVX-512
             text = f"(-(int){text} < 0)"
         elif e.buffer.dtype is bool_ and e.buffer.space is Space.INPUT:
             text = f"({text} != 0)"  # NumPy's views can put any byte into a bool

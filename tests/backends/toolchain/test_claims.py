@@ -103,8 +103,9 @@ with claimed({KEY!r}):
         started = time.monotonic()
         with claims.claimed(KEY):
             assert time.monotonic() - started >= 0.1
+        monkeypatch.setattr(claims, "tick", None)  # which a wait would call
         with claims.claimed("cd" * 32):
-            assert time.monotonic() - started < 0.2
+            pass
         process.kill()
 
 

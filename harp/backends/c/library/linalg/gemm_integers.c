@@ -11,7 +11,7 @@ typedef int32_t pair __attribute__((may_alias));
 /* Two vectors of columns are a strip, of HIGH rows in registers. */
 enum { STRIP = 2 * LANES, STRIPS = 4, DEPTH = 256, PAIRS = DEPTH / 2, HIGH = VECTOR_BYTES == 64 ? 12 : 6, ROWS = 24 };
 
-/* sum[l] + the products of the numbers of two pairs. Instructions are named: gcc reads immintrin.h in 0.1 s. */
+/* sum[l] + the products of the numbers of two pairs. Instructions are named: gcc reads immintrin.h in 0.2 s. */
 INLINE vector add_products(vector sum, vector a, vector b)
 {
 #if defined(__AVX512VNNI__) && (HARP_LANES == 16 || HARP_LANES == 8 && defined(__AVX512VL__))

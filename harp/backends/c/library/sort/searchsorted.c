@@ -6,7 +6,7 @@
 
 enum { LANES = 64 };
 
-/* Places are as wide as keys, so that vectors of both have the same length. */
+/* Places are as wide as keys, so that vectors of both have the same length; longer rows are searched in parts. */
 #if HARP_BITS == 32
 typedef int32_t place;
 #ifndef LONGEST
